@@ -47,18 +47,20 @@ const LINKED_MAX: usize = 1 << 16;
 pub const COUNT_BYTES: usize = 16 << 20;
 
 /// Runs a copy of these sources, and counts beside it.
-pub fn beside<T>(watch: &Watch, (sources, options): (&[Place], &Options), copy: impl FnOnce() -> T) -> T {
+pub fn beside<T>(watch: &Watch, sources: &[Place], options: &Options, copy: impl FnOnce() -> T) -> T {
     let paths: Vec<PathBuf> = sources.iter().filter_map(Place::local_path).map(Path::to_path_buf).collect();
     if !watch.is_shown() || !paths.iter().any(|path| path.is_dir()) {
         return copy();
     }
     let tell = |counts| watch.set_counted(counts);
-    beside_served((&whole_host(), &paths, options), tell, copy)
+    beside_served(&whole_host(), &paths, options, tell, copy)
 }
 
 /// Serves what these places hold, and counts it beside that.
 pub fn beside_served<T>(
-    (root, sources, options): (&ServedRoot, &[PathBuf], &Options),
+    root: &ServedRoot,
+    sources: &[PathBuf],
+    options: &Options,
     tell: impl FnOnce(TreeCounts) + Send,
     serve: impl FnOnce() -> T,
 ) -> T {
@@ -193,21 +195,16 @@ impl<'run> AheadCounter<'run> {
             if waiting.len() > WAITING_MAX {
                 return None;
             }
-            let (names, next) = listed(&self.select, (folder, &origin), from).ok()?;
+            let (names, next) = listed(&self.select, folder, &origin, from).ok()?;
             cookie = next.filter(|_| !names.is_empty());
             for name in names {
-                self.name((folder, &origin), name, waiting);
+                self.name(folder, &origin, name, waiting);
             }
         }
         Some(())
     }
 
-    fn name(
-        &mut self,
-        (folder, origin): (&Arc<FolderSide>, &Origin),
-        name: Name,
-        waiting: &mut Vec<NotCounted>,
-    ) {
+    fn name(&mut self, folder: &Arc<FolderSide>, origin: &Origin, name: Name, waiting: &mut Vec<NotCounted>) {
         let path = || folder.path_of(&name.name);
         let known = name.kind.filter(|kind| *kind != FileKind::Regular);
         let meta = if known.is_some() { None } else { origin.metadata(&name, path).ok() };
@@ -257,7 +254,8 @@ impl<'run> AheadCounter<'run> {
 /// The next names of a folder that are dealt with, by a list or by the folder, and where those behind them begin.
 pub(crate) fn listed(
     select: &Select,
-    (folder, origin): (&FolderSide, &Origin),
+    folder: &FolderSide,
+    origin: &Origin,
     from: u64,
 ) -> Result<(Vec<Name>, Option<u64>), Problem> {
     if let Listing::Listed(names) = select.listing(|| folder.relative()) {
@@ -330,7 +328,7 @@ mod tests {
         fs::create_dir(home.path().join("tree")).expect("room");
         let (watch, sources) = (Watch::default(), [Place::Path(home.path().join("tree"))]);
         watch.show_progress();
-        assert_eq!(beside(&watch, (&sources, &Options::default()), || 7), 7);
+        assert_eq!(beside(&watch, &sources, &Options::default(), || 7), 7);
         assert_eq!(watch.snapshot().counted, None);
     }
 }

@@ -318,8 +318,8 @@ impl HostJob {
         let at_first = self.options.limits.lanes_at_first.unwrap_or(lanes);
         shared.run.gate = LaneGate::new(lanes, LaneRange { at_first, most }, round_trip_ns);
         let (lanes_began, before_ns) = (self.platform.thread_time(), self.names_waited_ns());
-        let counted = (&self.sources[..], &self.options);
-        let results = count_ahead::beside(&self.watch, counted, || lane::run_all(&shared, lanes, most));
+        let run = || lane::run_all(&shared, lanes, most);
+        let results = count_ahead::beside(&self.watch, &self.sources, &self.options, run);
         let (lanes_ended, until_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let opened = |state: GrowthState| format!("{} connections: {}", results.len(), state.words());
         shared.gate.why().into_iter().for_each(|state| shared.ledger.note(|| opened(state)));

@@ -89,7 +89,7 @@ impl List {
     /// without, and syncs each file before it gets its name: the list of another copy goes with that.
     fn make(&self, ledger: &Ledger<'_>, options: &Options) -> Option<TreeJournal> {
         let (folder, path, source) = self.late.as_ref()?;
-        match TreeJournal::begin(folder, path, (source, options), false) {
+        match TreeJournal::begin(folder, path, source, options, false) {
             Ok(kept) => kept.told(ledger),
             Err(problem) => {
                 let warning = format!(

@@ -220,7 +220,8 @@ impl Origin {
     pub(crate) fn copy_attributes(
         &self,
         name: &Name,
-        (path, meta): (&Path, &Meta),
+        path: &Path,
+        meta: &Meta,
         to: AttributeHolder<'_>,
         keep: Keep,
         new: New<'_>,

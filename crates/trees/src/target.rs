@@ -234,7 +234,8 @@ fn usage(path: &Path, message: &str) -> Problem {
 fn target_folder<'at>(
     hosts: &Hosts<'_>,
     sources: &[Place],
-    (target, found): (&Place, Option<&'at PathAt>),
+    target: &Place,
+    found: Option<&'at PathAt>,
     options: &Options,
 ) -> Result<Option<&'at PathAt>, Problem> {
     stripe_refusals::check_single_source(sources, target)?;
@@ -278,7 +279,8 @@ fn only_folders(hosts: &Hosts<'_>, sources: &[Place]) -> bool {
 
 fn source_meta(
     hosts: &Hosts<'_>,
-    (number, source): (u32, &Place),
+    number: u32,
+    source: &Place,
     several: bool,
     options: &Options,
 ) -> Result<Option<Meta>, Problem> {
@@ -292,7 +294,7 @@ fn source_meta(
     let Some(meta) = hosts.meta(number, source).transpose()? else { return Ok(None) };
     let path = source.path().unwrap_or(Path::new(""));
     match meta.kind {
-        _ if argument::is_entry(hosts, several, (source, &meta), options) => Ok(Some(meta)),
+        _ if argument::is_entry(hosts, several, source, &meta, options) => Ok(Some(meta)),
         FileKind::Fifo | FileKind::CharDevice | FileKind::BlockDevice
             if matches!(source, Place::Remote(_)) =>
         {
@@ -310,15 +312,17 @@ fn source_meta(
 
 fn resolve(
     hosts: &Hosts<'_>,
-    (source, meta): (&Place, Option<&Meta>),
-    (target, found): (&Place, Option<&PathAt>),
+    source: &Place,
+    meta: Option<&Meta>,
+    target: &Place,
+    found: Option<&PathAt>,
     folder: Option<&PathAt>,
     options: &Options,
 ) -> Result<Target, Problem> {
     let found = match (target, found) {
         (Place::Stream, _) => return Ok(Target::Stream),
         (Place::Path(_), Some(found)) => found,
-        (Place::Stripe(stripe), _) => return stripe_refusals::target(hosts, (source, stripe), options),
+        (Place::Stripe(stripe), _) => return stripe_refusals::target(hosts, source, stripe, options),
         (Place::Null { .. } | Place::Path(_), _) => return Ok(Target::Null),
         (Place::Remote(_), _) => {
             return Err(Problem::usage("both places are on other hosts; copy in two steps"));
@@ -378,7 +382,8 @@ fn is_set_aside(at: &PathAt, options: &Options) -> bool {
 fn goes_on_in(
     hosts: &Hosts<'_>,
     folder: Option<&PathAt>,
-    (source, meta): (&Place, Option<&Meta>),
+    source: &Place,
+    meta: Option<&Meta>,
     options: &Options,
 ) -> (bool, Option<String>) {
     let Some(Ok(Folder::Os(open))) = folder.map(PathAt::folder) else { return (false, None) };
@@ -388,7 +393,7 @@ fn goes_on_in(
         _ => None,
     };
     let path = folder.map_or(Path::new(""), |folder| &folder.path);
-    match list_file::was_made_for((open, path), root, options) {
+    match list_file::was_made_for(open, path, root, options) {
         Ok(goes_on) => (goes_on, None),
         Err(words) => (false, Some(words)),
     }
@@ -404,8 +409,10 @@ fn unfollowed(path: &Path, errno: Errno) -> Problem {
 
 /// Where the content of a folder goes. A folder named as `.`, or ending in `/.`, stands for its content, as with cp.
 fn resolve_tree(
-    (source, goes_on): (&Place, bool),
-    (target, found): (&Place, Option<&PathAt>),
+    source: &Place,
+    goes_on: bool,
+    target: &Place,
+    found: Option<&PathAt>,
     folder: Option<&PathAt>,
 ) -> Result<Target, Problem> {
     let (Some(from), Place::Path(_), Some(found)) = (source.path(), target, found) else {

@@ -126,7 +126,8 @@ impl BackupPlace {
         &self,
         target: &FolderSide,
         name: &OsStr,
-        (existing, is_folder): (Option<&Meta>, bool),
+        existing: Option<&Meta>,
+        is_folder: bool,
     ) -> Result<(), Problem> {
         if self.way_down.spares((id(&target.meta), name), existing, is_folder) {
             return Ok(());
@@ -182,7 +183,8 @@ impl BackupPlace {
     pub(crate) fn below(
         &self,
         settings: &Settings<'_>,
-        (folders, target): Making<'_>,
+        folders: &BackupFolders,
+        target: &FolderSide,
     ) -> Outcome<Option<File>> {
         let Some((base, way)) = &self.base else { return Ok(None) };
         let Some(open) = self.opened(settings, Some((folders, target)))? else { return Ok(None) };
@@ -222,7 +224,9 @@ fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Problem {
 /// Why a name is not set aside. A link to what is mounted on it leaves a file system, too.
 pub(crate) fn not_set_aside(
     settings: &Settings<'_>,
-    (folder, name, path): (&File, &OsStr, &Path),
+    folder: &File,
+    name: &OsStr,
+    path: &Path,
     errno: Errno,
 ) -> Problem {
     let is_refused = errno == Errno::EXDEV;

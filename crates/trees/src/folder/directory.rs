@@ -210,25 +210,26 @@ impl Directory {
     pub(crate) fn new(
         parent: Option<&Arc<Directory>>,
         root: &Arc<Root>,
-        sides: (Arc<FolderSide>, Option<Arc<FolderSide>>),
+        source: Arc<FolderSide>,
+        target: Option<Arc<FolderSide>>,
         traits: Traits,
         link_dest: Vec<LinkDest>,
     ) -> Arc<Directory> {
-        let claims = claims(root, sides.1.as_deref(), traits);
+        let claims = claims(root, target.as_deref(), traits);
         let folder_key = match parent {
-            Some(parent) => root.visited.below(parent.folder_key, &sides.0.name),
+            Some(parent) => root.visited.below(parent.folder_key, &source.name),
             None => visited::ROOT,
         };
         let path_sum = match parent {
-            Some(parent) => parent.path_sum.folder(sides.0.name.as_bytes()),
+            Some(parent) => parent.path_sum.folder(source.name.as_bytes()),
             None => root.path_sum,
         };
-        root.alive.add(id(&sides.0.meta));
+        root.alive.add(id(&source.meta));
         Arc::new(Directory {
             parent: parent.cloned(),
             root: Arc::clone(root),
-            source: sides.0,
-            target: sides.1,
+            source,
+            target,
             traits,
             folder_key,
             link_dest,
@@ -266,16 +267,16 @@ impl Directory {
 
     /// It is about to be listed from the start; `found` is what its source was before that, and whether its times could
     /// hide a name that comes then.
-    pub(crate) fn note_walk(&self, found: (&Meta, bool)) {
+    pub(crate) fn note_walk(&self, found: &Meta, is_young: bool) {
         let above = self.parent.as_ref().map_or(visited::ROOT, |parent| parent.folder_key);
-        self.root.visited.note((self.folder_key, above), &self.source.name, found);
+        self.root.visited.note(self.folder_key, above, &self.source.name, found, is_young);
         *self.listed_early() = ListedEarly::default();
         self.set_cookie(0);
     }
 
     /// Names of it were listed, from this place on.
     pub(crate) fn note_names(&self, cookie: u64, names: &[Name]) {
-        self.root.visited.note_names(self.folder_key, (cookie, names));
+        self.root.visited.note_names(self.folder_key, cookie, names);
     }
 
     /// Names that were listed before it is their turn. Locked while the folder is listed.

@@ -26,8 +26,10 @@ const CANNOT_STAND: [Errno; 4] = [Errno::ENOENT, Errno::EINVAL, Errno::ENAMETOOL
 /// The entries of the target, by what they are, under which names of the source stand that are not listed there, and
 /// those names. Memory: 8 bytes for each name of the one folder, while it is looked at.
 pub(crate) fn standing_otherwise_written(
-    (source, source_path): (&Origin, &Path),
-    (target, target_path): (&File, &Path),
+    source: &Origin,
+    source_path: &Path,
+    target: &File,
+    target_path: &Path,
 ) -> Result<HashMap<FileId, OsString>, Problem> {
     let (hasher, mut listed, mut found) = (RandomState::new(), HashSet::new(), HashMap::new());
     let target_names = |cookie| {

@@ -63,7 +63,7 @@ impl Lister {
     }
 
     /// What was wanted.
-    pub(crate) fn handle_listed(&mut self, (names, from): (Vec<Name>, u64)) {
+    pub(crate) fn handle_listed(&mut self, names: Vec<Name>, from: u64) {
         (self.listed, self.from) = (Some(names), from);
     }
 
@@ -127,7 +127,7 @@ mod tests {
                         let names: Vec<Name> =
                             folder.iter().skip(at as usize).take(2).map(|it| name(it)).collect();
                         let next = at + names.len() as u64;
-                        lister.handle_listed((names, next));
+                        lister.handle_listed(names, next);
                     }
                 }
             };

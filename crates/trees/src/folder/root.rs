@@ -85,7 +85,7 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    pub(crate) fn new(source: &Meta, (target_path, target): (&Path, Option<&Meta>), list: Arc<List>) -> Root {
+    pub(crate) fn new(source: &Meta, target_path: &Path, target: Option<&Meta>, list: Arc<List>) -> Root {
         let target_id = target.map(|meta| (meta.device, meta.inode));
         Root {
             source_device: source.device,

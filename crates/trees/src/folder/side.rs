@@ -99,25 +99,27 @@ impl FolderSide {
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
         let root = RootFile::Open(Mutex::new(Arc::clone(&file)));
-        FolderSide::root_with(path, &file, (Mutex::default(), root), keeper)
+        FolderSide::root_with(path, &file, Mutex::default(), root, keeper)
     }
 
     /// The root of one tree of many, which was just opened and does not stay open.
     pub fn root_again(
         path: &Path,
-        (file, opens): (File, Arc<dyn OpensRoot>),
+        file: File,
+        opens: Arc<dyn OpensRoot>,
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
         let file = Arc::new(file);
         keeper.keep(&file);
         let open = Mutex::new(Arc::downgrade(&file));
-        FolderSide::root_with(path, &file, (open, RootFile::Again(opens)), keeper)
+        FolderSide::root_with(path, &file, open, RootFile::Again(opens), keeper)
     }
 
     fn root_with(
         path: &Path,
         file: &File,
-        (open, root): (Mutex<Weak<File>>, RootFile),
+        open: Mutex<Weak<File>>,
+        root: RootFile,
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
         let now_ns = tick::now_ns();

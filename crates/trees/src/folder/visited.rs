@@ -163,9 +163,11 @@ impl Visited {
     /// The folder `name` in another is about to be listed, for the first time or again, and was this when it was opened.
     pub(crate) fn note(
         &self,
-        (folder, above): (FolderKey, FolderKey),
+        folder: FolderKey,
+        above: FolderKey,
         name: &OsStr,
-        (meta, is_young): (&Meta, bool),
+        meta: &Meta,
+        is_young: bool,
     ) {
         if !self.keeps_some() {
             return;
@@ -188,7 +190,7 @@ impl Visited {
 
     /// These of its names were listed, from `cookie` on; none at the end. Where this side may not hold more of them the
     /// folder is as one that was not listed to its end.
-    pub(crate) fn note_names(&self, folder: FolderKey, (cookie, names): (u64, &[Name])) {
+    pub(crate) fn note_names(&self, folder: FolderKey, cookie: u64, names: &[Name]) {
         if !self.keeps_some() {
             return;
         }
@@ -292,7 +294,8 @@ impl Visited {
     pub(crate) fn is_listed_as_walked(
         &self,
         folder: FolderKey,
-        (now, is_young): (&Meta, bool),
+        now: &Meta,
+        is_young: bool,
         names: &[Name],
         changed_ns: impl Fn(&Name) -> Option<i128>,
     ) -> bool {
@@ -359,11 +362,11 @@ mod tests {
     use datapump_core::walked::MissedName;
 
     fn noted(visited: &Visited, folder: FolderKey, is_young: bool) {
-        visited.note((folder, ROOT), OsStr::new("folder"), (&Meta::nothing(), is_young));
+        visited.note(folder, ROOT, OsStr::new("folder"), &Meta::nothing(), is_young);
     }
 
     fn list(visited: &Visited, cookie: u64, names: &[Name]) {
-        visited.note_names(ROOT, (cookie, names));
+        visited.note_names(ROOT, cookie, names);
     }
 
     #[test]
@@ -396,11 +399,11 @@ mod tests {
         let name = |name: &str| Name::here(name.into(), None);
         let (a, b, c) = (name("a"), name("b"), name("c"));
         noted(&visited, ROOT, true);
-        let listed = |names: &[Name]| visited.is_listed_as_walked(ROOT, (&meta, false), names, |_| Some(9));
+        let listed = |names: &[Name]| visited.is_listed_as_walked(ROOT, &meta, false, names, |_| Some(9));
         let later = Meta { ctime_ns: 1, ..meta };
         let moved = |changed_ns| {
             let names = [a.clone(), b.clone(), c.clone()];
-            visited.is_listed_as_walked(ROOT, (&later, false), &names, |_| Some(changed_ns))
+            visited.is_listed_as_walked(ROOT, &later, false, &names, |_| Some(changed_ns))
         };
         assert!(!listed(&[]), "it was not listed");
         list(&visited, 0, &[a.clone(), b.clone()]);
@@ -450,7 +453,7 @@ mod tests {
         assert!(["b", "c"].iter().all(|name| visited.may_be_on_its_way(OsStr::new(name))));
         assert!(!visited.may_be_on_its_way(OsStr::new("a")));
         let problem = || Problem::usage("it changed");
-        let miss = |name, missed| visited.miss((ROOT, OsStr::new(name)), missed, problem());
+        let miss = |name, missed| visited.miss(ROOT, OsStr::new(name), missed, problem());
         assert_eq!(miss("a", MissedName::Changed { keeps_all: true }), None, "it is kept for later");
         assert_eq!(visited.with_missed(), [(ROOT, true)]);
         assert_eq!(visited.first_that_keeps_all(ROOT), Some("a".into()));

@@ -25,12 +25,12 @@ pub(crate) fn items(
 ) -> Result<ComparedPlaces, Problem> {
     let Place::Path(other) = target else { return Err(no_file(hosts, sources, target)) };
     if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
-        && let Some(answer) = folders(hosts, one, other, (options, select))?
+        && let Some(answer) = folders(hosts, one, other, options, select)?
     {
         return Ok(answer);
     }
     let null = Place::Null { bytes: None, fill: Fill::Noise };
-    let (mut items, problems) = target::items(hosts, sources, (&null, None), (options, select))?;
+    let (mut items, problems) = target::items(hosts, sources, &null, None, options, select)?;
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     if matches!(there.kind, FileKind::Fifo | FileKind::CharDevice) {
@@ -95,7 +95,8 @@ fn folders(
     hosts: &Hosts<'_>,
     source: &Place,
     other: &Path,
-    job: (&Options, &Select),
+    options: &Options,
+    select: &Select,
 ) -> Result<Option<ComparedPlaces>, Problem> {
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
@@ -105,7 +106,7 @@ fn folders(
     let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
         (false, false) => return Ok(None),
         (true, true) => {
-            refuse_doubtful_patterns(one, job)?;
+            refuse_doubtful_patterns(one, options, select)?;
             let (source, target) = (source.clone(), Target::Tree(at));
             let item = Item {
                 source,
@@ -126,7 +127,7 @@ fn folders(
 
 /// Refuses patterns that mean one name after a copy and another after a mirror: which of the two made what is compared
 /// nobody can tell. And a folder that they leave out whole was not copied: to find it the same would say nothing.
-fn refuse_doubtful_patterns(source: &Path, (options, select): (&Options, &Select)) -> Result<(), Problem> {
+fn refuse_doubtful_patterns(source: &Path, options: &Options, select: &Select) -> Result<(), Problem> {
     let Some(name) = source.file_name().filter(|_| options.selection.patterns_begin_above) else {
         return Ok(());
     };

@@ -149,8 +149,7 @@ impl HostJob {
     }
 
     fn items_at(&self, found: Option<&PathAt>, select: &Select) -> Result<JobItems, Problem> {
-        let (target, job) = ((&self.target, found), (&self.options, select));
-        let items = target::items(&self.hosts(), &self.sources, target, job)?;
+        let items = target::items(&self.hosts(), &self.sources, &self.target, found, &self.options, select)?;
         items.0.iter().try_for_each(|item| self.check_verify(item))?;
         items.0.iter().try_for_each(|item| self.check_flags_heeded(item))?;
         neighbours::check_temporary_names(&items.0)?;

@@ -154,9 +154,8 @@ pub(crate) fn most_lanes(
     let worth = bytes.map_or(u32::MAX, lanes_worth);
     match settings.options.limits.lanes_max {
         Some(most) if is_far && !is_alone => {
-            let slots = (source_depth + sink_depth, source_depth_max + sink_depth);
-            let fit = pool.lanes(settings.shape);
-            lanes_in_memory((lanes, most.min(worth).min(fit).max(lanes)), slots)
+            let most = most.min(worth).min(pool.lanes(settings.shape)).max(lanes);
+            lanes_in_memory(lanes, most, source_depth + sink_depth, source_depth_max + sink_depth)
         }
         _ => lanes,
     }
@@ -164,7 +163,7 @@ pub(crate) fn most_lanes(
 
 /// To so many lanes a copy may grow where the first have memory for the greatest number of slots, and each needs the
 /// least: all together take no more.
-pub(crate) fn lanes_in_memory((first, most): (u32, u32), (least, greatest): (u32, u32)) -> u32 {
+pub(crate) fn lanes_in_memory(first: u32, most: u32, least: u32, greatest: u32) -> u32 {
     most.min(first.saturating_mul(greatest) / least.max(1)).max(first)
 }
 
@@ -308,11 +307,11 @@ mod tests {
             sink_serial: false,
             assemble: true,
         };
-        assert_eq!(lanes_in_memory((2, 16), (6, 130)), 16);
+        assert_eq!(lanes_in_memory(2, 16, 6, 130), 16);
         assert_eq!(for_path(shape, true, 2, 16, POOL).source_depth_max, 2 * 130 / 16 - 2);
         // With little memory there are fewer of them, and never fewer than at first.
         for (greatest, most) in [(6, 2), (18, 6), (5, 2)] {
-            assert_eq!(lanes_in_memory((2, 16), (6, greatest)), most, "{greatest}");
+            assert_eq!(lanes_in_memory(2, 16, 6, greatest), most, "{greatest}");
         }
         let short = for_path(shape, false, 2, 2, POOL);
         assert_eq!((for_path(shape, true, 2, 2, POOL).source_depth_max, short.source_depth_max), (128, 4));

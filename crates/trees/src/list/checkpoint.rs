@@ -87,7 +87,8 @@ struct CheckpointState {
 impl Checkpoint {
     /// Goes on writing a list of this length. `device` where what is not synced may count.
     pub(crate) fn begin(
-        (file, len): (Handle, u64),
+        file: Handle,
+        len: u64,
         header: Header,
         sync: Sync,
         device: Option<u64>,
@@ -123,8 +124,10 @@ impl Checkpoint {
     pub(crate) fn add(
         &self,
         mark: u64,
-        (device, bytes): (u64, u64),
-        (written, soon): (Written, bool),
+        device: u64,
+        bytes: u64,
+        written: Written,
+        soon: bool,
     ) -> Option<Problem> {
         let (book, mut state) = (&self.book, locked(&self.book.state));
         if state.failed.is_some() || state.is_over {
@@ -380,7 +383,7 @@ mod tests {
         let path = home.path().join("list");
         std::fs::write(&path, [7; HEADER_BYTES]).expect("room");
         let file = File::options().read(true).write(true).open(&path).expect("it was made");
-        let checkpoint = Checkpoint::begin((Handle::Os(file), HEADER_BYTES as u64), HEADER, sync, device);
+        let checkpoint = Checkpoint::begin(Handle::Os(file), HEADER_BYTES as u64, HEADER, sync, device);
         checkpoint.witness(1, &File::open(home.path()).expect("it was made"), home.path());
         (home, path, checkpoint)
     }
@@ -392,14 +395,14 @@ mod tests {
     #[test]
     fn what_is_in_the_cache_waits_for_a_good_sync() {
         let (_home, path, checkpoint) = checkpoint(Sync::End, Some(1));
-        checkpoint.add(1, (1, 5), (Written::Cached, true));
-        checkpoint.add(2, (1, 5), (Written::Directly, true));
-        checkpoint.add(3, (1, 5), (Written::Synced, true));
-        checkpoint.add(4, (9, 5), (Written::Directly, true));
+        checkpoint.add(1, 1, 5, Written::Cached, true);
+        checkpoint.add(2, 1, 5, Written::Directly, true);
+        checkpoint.add(3, 1, 5, Written::Synced, true);
+        checkpoint.add(4, 9, 5, Written::Directly, true);
         assert_eq!(marks(&path), [2, 3], "another device may be mounted again");
         checkpoint.book.sync(locked(&checkpoint.book.state));
         assert_eq!(marks(&path), [2, 3, 1, 4]);
-        checkpoint.add(5, (1, 5), (Written::Cached, true));
+        checkpoint.add(5, 1, 5, Written::Cached, true);
         checkpoint.close();
         assert_eq!(marks(&path), [2, 3, 1, 4]);
         checkpoint.all_synced();
@@ -409,14 +412,14 @@ mod tests {
     #[test]
     fn after_a_failed_sync_nothing_counts_behind_the_last_good_one() {
         let (_home, path, checkpoint) = checkpoint(Sync::End, Some(1));
-        checkpoint.add(1, (1, 5), (Written::Cached, true));
+        checkpoint.add(1, 1, 5, Written::Cached, true);
         checkpoint.book.sync(locked(&checkpoint.book.state));
-        checkpoint.add(2, (1, 5), (Written::Directly, true));
-        checkpoint.add(3, (1, 5), (Written::Cached, true));
+        checkpoint.add(2, 1, 5, Written::Directly, true);
+        checkpoint.add(3, 1, 5, Written::Cached, true);
         assert_eq!(marks(&path), [1, 2]);
         checkpoint.distrust(Path::new("folder"), Errno(5));
         assert_eq!(marks(&path), [1]);
-        let told = checkpoint.add(4, (1, 5), (Written::Synced, true));
+        let told = checkpoint.add(4, 1, 5, Written::Synced, true);
         checkpoint.all_synced();
         assert!(told.is_some() && checkpoint.failure().is_none(), "told once");
         drop(checkpoint);
@@ -434,9 +437,9 @@ mod tests {
     fn without_syncs_all_counts_at_once_where_the_mount_is_known() {
         for (device, expected) in [(Some(1), &[1, 2][..]), (None, &[])] {
             let (_home, path, checkpoint) = checkpoint(Sync::None, device);
-            checkpoint.add(1, (1, 5), (Written::Cached, true));
-            checkpoint.add(2, (1, 5), (Written::Directly, true));
-            checkpoint.add(3, (9, 5), (Written::Cached, true));
+            checkpoint.add(1, 1, 5, Written::Cached, true);
+            checkpoint.add(2, 1, 5, Written::Directly, true);
+            checkpoint.add(3, 9, 5, Written::Cached, true);
             drop(checkpoint);
             assert_eq!(marks(&path), expected, "{device:?}");
         }

@@ -77,7 +77,8 @@ impl TreeJournal {
     pub(crate) fn begin(
         folder: &Arc<File>,
         path: &Path,
-        (source, options): (&SourceRoot, &Options),
+        source: &SourceRoot,
+        options: &Options,
         anew: bool,
     ) -> Result<Kept, Problem> {
         let (open, name) = (Folder::Os(Arc::clone(folder)), path.join(LIST_NAME));
@@ -113,7 +114,7 @@ impl TreeJournal {
         let this = Header { begun_ns, ..this };
         // Locked until it is gone.
         let made = standing.is_new.then(|| standing.file.os().try_clone());
-        let journal = TreeJournal::go_on(open.clone(), standing.file, found, this, (device, sync));
+        let journal = TreeJournal::go_on(open.clone(), standing.file, found, this, device, sync);
         let journal = journal.map(|journal| TreeJournal { since_ns, id: id(&meta), ..journal });
         let journal = journal.map_err(|errno| {
             // One that this run could not write holds nothing.
@@ -133,7 +134,8 @@ impl TreeJournal {
         file: Handle,
         found: FoundList,
         this: Header,
-        (device, sync): (u64, Sync),
+        device: u64,
+        sync: Sync,
     ) -> Result<TreeJournal, Errno> {
         let FoundList { stood, is_believed, earlier: Earlier { header, marks } } = found;
         let joined = header.joined(&this);
@@ -147,7 +149,7 @@ impl TreeJournal {
         }
         let len = (HEADER_BYTES + 8 * marks.len()) as u64;
         let known = (header.life.mount != 0).then_some(device);
-        let checkpoint = Checkpoint::begin((file, len), joined, sync, known);
+        let checkpoint = Checkpoint::begin(file, len, joined, sync, known);
         Ok(TreeJournal {
             folder,
             checkpoint: Some(checkpoint),
@@ -173,7 +175,8 @@ impl TreeJournal {
     pub(crate) fn look(
         folder: &Arc<File>,
         path: &Path,
-        (source, options): (&SourceRoot, &Options),
+        source: &SourceRoot,
+        options: &Options,
     ) -> Option<TreeJournal> {
         let file = open_own(folder)?.ok()?;
         let this = header(folder, source, options, false);
@@ -260,8 +263,8 @@ impl TreeJournal {
     }
 
     /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.
-    pub(crate) fn add(&self, mark: u64, target: &Meta, (written, soon): (Written, bool)) -> Option<Problem> {
-        self.checkpoint.as_ref()?.add(mark, (target.device, target.size_bytes), (written, soon))
+    pub(crate) fn add(&self, mark: u64, target: &Meta, written: Written, soon: bool) -> Option<Problem> {
+        self.checkpoint.as_ref()?.add(mark, target.device, target.size_bytes, written, soon)
     }
 
     /// The copy is over but for the last sync. A problem: one beside the copy failed.

@@ -52,7 +52,8 @@ pub(crate) fn unverified_by_above(folder: &File) -> Option<Unverified> {
 /// Whether a folder was made for a copy of this source that was cut: the same command then goes on into it. An error:
 /// what stands there is not believed, in words. A list in a folder that stood there before says nothing about where.
 pub(crate) fn was_made_for(
-    (folder, path): (&Arc<File>, &Path),
+    folder: &Arc<File>,
+    path: &Path,
     source: impl FnOnce() -> Option<SourceRoot>,
     options: &Options,
 ) -> Result<bool, String> {

@@ -39,16 +39,12 @@ struct Swept<'run> {
 
 /// Sweeps a folder, and those below it that the source does not have (any more). What the source has is a file like
 /// any other. A file older than the copy (`begun_ns`) is none of its leftovers.
-pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, (begun_ns, given): (i128, Given)) {
-    Swept::new(folder, Some(source), (begun_ns, given)).sweep();
+pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, begun_ns: i128, given: Given) {
+    Swept::new(folder, Some(source), begun_ns, given).sweep();
 }
 
 impl<'run> Swept<'run> {
-    fn new(
-        open: &'run Arc<File>,
-        source: Option<&'run Origin>,
-        (begun_ns, given): (i128, Given),
-    ) -> Swept<'run> {
+    fn new(open: &'run Arc<File>, source: Option<&'run Origin>, begun_ns: i128, given: Given) -> Swept<'run> {
         Swept { open, folder: Folder::Os(Arc::clone(open)), source, begun_ns, given }
     }
 
@@ -82,7 +78,7 @@ impl<'run> Swept<'run> {
         let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
         let has_list = names::metadata(&folder, OsStr::new(LIST_NAME)).is_ok();
         if device(self.open) == device(&folder) && !has_list && self.was_cut(&folder) {
-            Swept::new(&folder, None, (self.begun_ns, self.given)).sweep();
+            Swept::new(&folder, None, self.begun_ns, self.given).sweep();
         }
     }
 

@@ -19,7 +19,8 @@ use datapump_files::followed::names_descriptor;
 pub(super) fn is_entry(
     hosts: &Hosts<'_>,
     several: bool,
-    (source, meta): (&Place, &Meta),
+    source: &Place,
+    meta: &Meta,
     options: &Options,
 ) -> bool {
     let special = match meta.kind {
@@ -38,7 +39,8 @@ pub(super) fn is_entry(
 pub(super) fn as_entry(
     source: &Place,
     meta: Option<&Meta>,
-    (found, folder): (Option<&PathAt>, Option<&PathAt>),
+    found: Option<&PathAt>,
+    folder: Option<&PathAt>,
 ) -> Result<Target, Problem> {
     let is_link = meta.is_some_and(|meta| meta.kind == FileKind::Symlink);
     if let Some(path) = source.local_path().filter(|path| !is_link && names_descriptor(path)) {
@@ -82,6 +84,6 @@ fn entry(at: PathAt, is_link: bool) -> Result<Target, Problem> {
 }
 
 /// Whether a pattern leaves out what the user named.
-pub(super) fn is_excluded(select: &Select, source: &Place, (is_folder, begin_above): (bool, bool)) -> bool {
+pub(super) fn is_excluded(select: &Select, source: &Place, is_folder: bool, begin_above: bool) -> bool {
     own_name(source).is_some_and(|name| !select.includes_argument(name, (is_folder, begin_above)))
 }

@@ -44,12 +44,14 @@ pub(super) fn no_folder(found: &PathAt, path: &Path, words: &str) -> Problem {
 pub(crate) fn items(
     hosts: &Hosts<'_>,
     sources: &[Place],
-    (target, found): (&Place, Option<&PathAt>),
-    (options, select): (&Options, &Select),
+    target: &Place,
+    found: Option<&PathAt>,
+    options: &Options,
+    select: &Select,
 ) -> Result<(Vec<Item>, Vec<Problem>), Problem> {
-    let folder = target_folder(hosts, sources, (target, found), options)?;
+    let folder = target_folder(hosts, sources, target, found, options)?;
     let several = sources.len() > 1;
-    let goal = Goal { hosts, target: (target, found), folder, options, select, several };
+    let goal = Goal { hosts, target, found, folder, options, select, several };
     let (mut items, mut problems, mut excluded) = (Vec::new(), Vec::new(), Vec::new());
     let mut names = TargetNames::new(options.durability.inplace);
     for (number, source) in (0..).zip(sources) {
@@ -154,7 +156,8 @@ struct Resolved {
 #[derive(Clone, Copy)]
 struct Goal<'job> {
     hosts: &'job Hosts<'job>,
-    target: (&'job Place, Option<&'job PathAt>),
+    target: &'job Place,
+    found: Option<&'job PathAt>,
     folder: Option<&'job PathAt>,
     options: &'job Options,
     select: &'job Select,
@@ -165,18 +168,17 @@ impl Goal<'_> {
     /// The item of a source; none if that is excluded.
     fn item(self, names: &mut TargetNames, number: u32, source: &Place) -> Result<Option<Item>, Unfit> {
         let Goal { hosts, options, several, .. } = self;
-        let meta = source_meta(hosts, (number, source), several, options).map_err(|problem| match problem
-            .class
-        {
-            // One of several is left out and told; the only one refuses the job.
-            Class::Usage if !several => Unfit::All(problem),
-            _ => Unfit::Alone(problem),
-        })?;
+        let meta =
+            source_meta(hosts, number, source, several, options).map_err(|problem| match problem.class {
+                // One of several is left out and told; the only one refuses the job.
+                Class::Usage if !several => Unfit::All(problem),
+                _ => Unfit::Alone(problem),
+            })?;
         let Some(Resolved { target, told, patterns_above }) = self.resolved(source, meta.as_ref())? else {
             return Ok(None);
         };
-        unsafe_remote_link(hosts, (number, source), &target, options).map_err(Unfit::All)?;
-        stripe_refusals::check_members_apart(hosts, (source, meta.as_ref()), &target).map_err(Unfit::All)?;
+        unsafe_remote_link(hosts, number, source, &target, options).map_err(Unfit::All)?;
+        stripe_refusals::check_members_apart(hosts, source, meta.as_ref(), &target).map_err(Unfit::All)?;
         if hosts.is_confined {
             refuse_leading_out(&target).map_err(Unfit::All)?;
         }
@@ -200,29 +202,31 @@ impl Goal<'_> {
 
     /// Where a source goes, and what is told of that; nothing if it is excluded.
     fn resolved(self, source: &Place, meta: Option<&Meta>) -> Result<Option<Resolved>, Unfit> {
-        let Goal { hosts, target, folder, options, select, several } = self;
+        let Goal { hosts, target, found, folder, options, select, several } = self;
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
         // What stands for its content goes nowhere else whatever a list says.
         let into = folder.filter(|_| is_folder && !source.stands_for_content());
-        let (goes_on, warning) = goes_on_in(hosts, into, (source, meta), options);
+        let (goes_on, warning) = goes_on_in(hosts, into, source, meta, options);
         let nests = into.filter(|_| !goes_on).zip(own_name(source));
-        let notice = || nests.and_then(|folder| nesting::notice(source, folder, options)).map(Event::Notice);
+        let notice = || {
+            nests.and_then(|(folder, name)| nesting::notice(source, folder, name, options)).map(Event::Notice)
+        };
         let told = warning.map(Event::Warning).or_else(notice);
         // A folder whose content goes to the target itself is the root of the copy and has no name in it.
         let has_name = !is_folder || (into.is_some() && !goes_on);
         // Names of a list begin in the folder that is named, and so do patterns beside them.
         let begin_above = has_name && options.selection.patterns_begin_above && !select.is_list();
-        if has_name && argument::is_excluded(select, source, (is_folder, begin_above)) {
+        if has_name && argument::is_excluded(select, source, is_folder, begin_above) {
             return Ok(None);
         }
         let name = own_name(source).filter(|_| is_folder && begin_above);
         let patterns_above = name.map(PathBuf::from).unwrap_or_default();
         let resolved = if is_folder {
-            resolve_tree((source, goes_on), target, folder)
-        } else if meta.is_some_and(|meta| argument::is_entry(hosts, several, (source, meta), options)) {
-            argument::as_entry(source, meta, (target.1, folder))
+            resolve_tree(source, goes_on, target, found, folder)
+        } else if meta.is_some_and(|meta| argument::is_entry(hosts, several, source, meta, options)) {
+            argument::as_entry(source, meta, found, folder)
         } else {
-            resolve(hosts, (source, meta), target, folder, options)
+            resolve(hosts, source, meta, target, found, folder, options)
         };
         let resolved = resolved.map(|target| Some(Resolved { target, told, patterns_above }));
         resolved.map_err(|problem| match problem.class {
@@ -235,7 +239,8 @@ impl Goal<'_> {
 /// A link of another host that stays one is not made where `--safe-links` leaves it out.
 fn unsafe_remote_link(
     hosts: &Hosts<'_>,
-    (number, source): (u32, &Place),
+    number: u32,
+    source: &Place,
     target: &Target,
     options: &Options,
 ) -> Result<(), Problem> {

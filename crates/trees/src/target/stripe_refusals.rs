@@ -14,7 +14,8 @@ use datapump_files::disk::Meta;
 /// The stripe as the target of a source.
 pub(crate) fn target(
     hosts: &Hosts<'_>,
-    (source, stripe): (&Place, &Stripe),
+    source: &Place,
+    stripe: &Stripe,
     options: &Options,
 ) -> Result<Target, Problem> {
     if let Some(flag) = unfit_flag(options) {
@@ -59,7 +60,8 @@ fn unfit_flag(options: &Options) -> Option<&'static str> {
 /// A source that is a part of the target, or the reverse, would be written over while it is read.
 pub(crate) fn check_members_apart(
     hosts: &Hosts<'_>,
-    (source, meta): (&Place, Option<&Meta>),
+    source: &Place,
+    meta: Option<&Meta>,
     target: &Target,
 ) -> Result<(), Problem> {
     let words = match (source, target) {

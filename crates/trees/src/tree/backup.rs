@@ -28,7 +28,7 @@ use crate::report::change::backed_up;
 use crate::setup::options::{Backup, Options, Sync};
 use crate::tree::Shared;
 use crate::tree::batch::listing;
-use crate::tree::state::like_backups::may_fold;
+use crate::tree::state::like_backups::{NamedEntry, may_fold};
 use crate::tree::state::memory::NotedName;
 use datapump_files::commit::aside::Aside;
 use datapump_files::commit::own_copy::{Incoming, Resemblance};
@@ -60,7 +60,8 @@ impl<'run> TakenName<'run> {
     /// What takes the name was made, but for that, of a source with these attributes.
     pub(crate) fn taken(
         shared: &Shared<'_>,
-        (folder, name): (&'run File, &'run OsStr),
+        folder: &'run File,
+        name: &'run OsStr,
         made: &'run File,
         source: Option<&Meta>,
     ) -> TakenName<'run> {
@@ -74,11 +75,12 @@ impl<'run> TakenName<'run> {
     /// What takes the name is a file that has, or had, another one.
     pub(crate) fn linked(
         shared: &Shared<'_>,
-        at: (&'run File, &'run OsStr),
+        folder: &'run File,
+        name: &'run OsStr,
         held: &'run File,
         file: Option<&Meta>,
     ) -> TakenName<'run> {
-        TakenName { has_others: true, ..TakenName::taken(shared, at, held, file) }
+        TakenName { has_others: true, ..TakenName::taken(shared, folder, name, held, file) }
     }
 
     /// It has its name now.
@@ -143,7 +145,7 @@ impl UndoRename {
     }
 
     /// Best effort: what failed before is what is told.
-    fn undo(self, (folder, name): (&File, &OsStr)) {
+    fn undo(self, folder: &File, name: &OsStr) {
         if let Some((to, backup)) = self.0 {
             let _ = names::rename(&to, &backup, folder, name);
         }
@@ -184,24 +186,25 @@ pub(crate) struct BackupSource<'run> {
 /// Sets aside the existing entry of a name of a tree's target. `source` has what is copied there, if anything.
 pub(crate) fn aside_in_tree(
     shared: &Shared<'_>,
-    (root, target, source): (&Root, &FolderSide, Option<BackupSource<'_>>),
+    root: &Root,
+    target: &FolderSide,
+    source: Option<BackupSource<'_>>,
     taken: TakenName<'_>,
 ) -> Result<UndoRename, Problem> {
     let TakenName { folder, name, .. } = taken;
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
-    let wrong = |errno: Errno| not_set_aside(&shared.settings, (folder, name, &target.path_of(name)), errno);
+    let wrong = |errno: Errno| not_set_aside(&shared.settings, folder, name, &target.path_of(name), errno);
     let was_put = shared.trees.memory.note_put(NotedName { in_tree: Some(target), folder, name });
     let Some((stood, is_other)) = taken.existing(shared, was_put).map_err(wrong)? else {
         return Ok(UndoRename::default());
     };
-    let making = (&shared.trees.backup_folders, target);
-    let to = root.backups.below(&shared.settings, making).map_err(wrong)?;
+    let to = root.backups.below(&shared.settings, &shared.trees.backup_folders, target).map_err(wrong)?;
     let is_beside = to.is_none();
     // The existing entry may be of the run that was cut, and the backup the one from before that run.
     let is_unverified =
         was_put || !is_other || root.list.is_lacking() || root.journal().is_some_and(TreeJournal::stood);
     let into = to.as_ref().unwrap_or(folder);
-    let at = (folder, name, &stood);
+    let at = NamedEntry { folder, name, meta: &stood };
     let source = source.filter(|_| is_beside);
     let names = BackupNames { shared, root, target, source, is_beside, at, into, is_unverified };
     let may_replace = |backup: &OsStr, there: &Meta| names.may_replace(backup, there);
@@ -213,8 +216,8 @@ pub(crate) fn aside_in_tree(
         journal.know(&stood);
     }
     made_durable(shared, to.as_ref()).map_err(wrong)?;
-    let below = (&*root.target_path, &*target.relative());
-    tell(shared, || target.path_of(name), (below, aside.name()), stood.kind);
+    let path = || target.path_of(name);
+    tell(shared, path, &root.target_path, &target.relative(), aside.name(), stood.kind);
     Ok(UndoRename::new(aside, into))
 }
 
@@ -226,7 +229,7 @@ struct BackupNames<'run> {
     /// Where the backup lies beside what is copied.
     source: Option<BackupSource<'run>>,
     is_beside: bool,
-    at: (&'run File, &'run OsStr, &'run Meta),
+    at: NamedEntry<'run>,
     into: &'run File,
     /// A copy of this command may be set aside.
     is_unverified: bool,
@@ -244,7 +247,7 @@ impl BackupNames<'_> {
             && if self.is_beside {
                 !self.was_put(backup)
             } else {
-                tells_apart(self.at, (self.into, backup, there))
+                tells_apart(self.at, NamedEntry { folder: self.into, name: backup, meta: there })
             }
     }
 
@@ -254,7 +257,7 @@ impl BackupNames<'_> {
         if self.source_may_have(backup)? {
             return Some(true);
         }
-        if has && is_chosen(shared, (&root.patterns_above, &self.target.relative()), backup) {
+        if has && is_chosen(shared, &root.patterns_above, &self.target.relative(), backup) {
             return Some(true);
         }
         if self.is_beside && shared.trees.targets_overlap {
@@ -275,11 +278,11 @@ impl BackupNames<'_> {
 
     /// Whether the source has a name that the target may take for the backup's.
     fn source_may_have(&self, backup: &OsStr) -> Option<bool> {
-        let (shared, (folder, name, stood)) = (self.shared, self.at);
+        let shared = self.shared;
         let (Some(source), Some(wish)) = (self.source, &shared.settings.options.backup) else {
             return Some(false);
         };
-        if !may_fold(folder, name, stood) {
+        if !may_fold(self.at) {
             return Some(false);
         }
         let side = (source.open)()?;
@@ -295,18 +298,17 @@ impl BackupNames<'_> {
 
 /// Whether a folder of backups tells all names apart that the folder of their files does: else the backup of one name
 /// would replace that of another.
-fn tells_apart(
-    (folder, name, stood): (&File, &OsStr, &Meta),
-    (into, backup, there): (&File, &OsStr, &Meta),
-) -> bool {
-    !may_fold(into, backup, there) || may_fold(folder, name, stood)
+fn tells_apart(existing: NamedEntry<'_>, backup: NamedEntry<'_>) -> bool {
+    !may_fold(backup) || may_fold(existing)
 }
 
 /// Tells and counts a backup, which lies in the folder of the name, or in that of all backups, seen from the target.
 fn tell(
     shared: &Shared<'_>,
     path: impl FnOnce() -> PathBuf,
-    ((target, below), backup): ((&Path, &Path), &OsStr),
+    target: &Path,
+    below: &Path,
+    backup: &OsStr,
     kind: FileKind,
 ) {
     shared.ledger.tally().done.backups += 1;
@@ -333,8 +335,8 @@ pub(crate) fn of_entry<T>(
     let lists = |name: &OsStr| listing::source_lists(shared, directory, name);
     let open = || Some(Arc::clone(&directory.source));
     let source = BackupSource { lists: &lists, open: &open };
-    let aside = aside_in_tree(shared, (&*directory.root, &**target, Some(source)), taken)?;
-    replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo((taken.folder, taken.name)))
+    let aside = aside_in_tree(shared, &*directory.root, &**target, Some(source), taken)?;
+    replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo(taken.folder, taken.name))
 }
 
 /// Gives something a free name of a directory that is walked. A later run has to know that, too.
@@ -372,9 +374,9 @@ pub(crate) fn of_file<T>(
 ) -> Result<T, Problem> {
     let replace = || {
         let aside = aside_of_file(shared, taken, path);
-        let at = (taken.folder, taken.name, path);
-        let aside = aside.map_err(|errno| not_set_aside(&shared.settings, at, errno))?;
-        replace().inspect_err(|_| aside.undo((taken.folder, taken.name)))
+        let wrong = |errno| not_set_aside(&shared.settings, taken.folder, taken.name, path, errno);
+        let aside = aside.map_err(wrong)?;
+        replace().inspect_err(|_| aside.undo(taken.folder, taken.name))
     };
     let replaced = shared.trees.guard.give_name(taken.folder, taken.name, replace);
     replaced.unwrap_or_else(|| Err(name_taken(path))).inspect(|_| taken.is_put(shared))
@@ -392,7 +394,7 @@ fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outc
     let was_put = shared.trees.memory.note_put(NotedName { in_tree: None, folder, name });
     let Some((stood, is_other)) = taken.existing(shared, was_put)? else { return Ok(UndoRename::default()) };
     let to = folder_of_file(shared, backup, folder)?;
-    let (into, at) = (to.as_deref().unwrap_or(folder), (folder, name, &stood));
+    let (into, at) = (to.as_deref().unwrap_or(folder), NamedEntry { folder, name, meta: &stood });
     let may_replace = |backup: &OsStr, there: &Meta| {
         let is_source = Some(id(there)) == taken.source || shared.trees.guard.reads(there);
         let is_certain = shared.trees.named.replaces_backups && is_other && !was_put && !is_source;
@@ -400,7 +402,7 @@ fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outc
             && is_of_another(shared, backup, at) == Some(false)
             && (to.is_some()
                 || !shared.trees.memory.was_put(NotedName { in_tree: None, folder, name: backup }))
-            && (to.is_none() || tells_apart(at, (into, backup, there)))
+            && (to.is_none() || tells_apart(at, NamedEntry { folder: into, name: backup, meta: there }))
     };
     let is_needed = |backup: &OsStr| match to {
         Some(_) => Some(false),
@@ -408,8 +410,7 @@ fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outc
     };
     let aside = backup.set_aside(NameAt { folder, name }, &stood, into, may_replace, is_needed)?;
     made_durable(shared, to.as_deref())?;
-    let below = (folder_of(path), Path::new(""));
-    tell(shared, || path.to_path_buf(), (below, aside.name()), stood.kind);
+    tell(shared, || path.to_path_buf(), folder_of(path), Path::new(""), aside.name(), stood.kind);
     Ok(UndoRename::new(aside, into))
 }
 
@@ -442,12 +443,8 @@ pub(crate) fn finish_folders(shared: &Shared<'_>) {
 }
 
 /// Whether another source of this command is copied to the name of a backup; `None` where it may be.
-fn is_of_another(
-    shared: &Shared<'_>,
-    backup: &OsStr,
-    (folder, name, stood): (&File, &OsStr, &Meta),
-) -> Option<bool> {
-    let may_be = || shared.trees.named.like_backups.may_have(backup) && may_fold(folder, name, stood);
+fn is_of_another(shared: &Shared<'_>, backup: &OsStr, existing: NamedEntry<'_>) -> Option<bool> {
+    let may_be = || shared.trees.named.like_backups.may_have(backup) && may_fold(existing);
     if shared.trees.named.backup_names.contains(backup) || may_be() {
         Some(true)
     } else {
@@ -456,7 +453,7 @@ fn is_of_another(
 }
 
 /// Whether a name of a folder of the source may be one that is copied: neither excluded nor missing on a list.
-fn is_chosen(shared: &Shared<'_>, (above, folder): (&Path, &Path), name: &OsStr) -> bool {
+fn is_chosen(shared: &Shared<'_>, above: &Path, folder: &Path, name: &OsStr) -> bool {
     let select = &shared.trees.select;
     [true, false].into_iter().any(|is_folder| select.deals_with((above, folder), (name, is_folder)))
 }
@@ -475,12 +472,7 @@ fn made_durable(shared: &Shared<'_>, to: Option<&File>) -> Outcome<()> {
 }
 
 /// Whether a name at the target is a backup, or the folder of backups: --delete leaves it alone.
-pub(crate) fn is_kept(
-    shared: &Shared<'_>,
-    root: &Root,
-    folder: &File,
-    (name, kind): (&OsStr, FileKind),
-) -> bool {
+pub(crate) fn is_kept(shared: &Shared<'_>, root: &Root, folder: &File, name: &OsStr, kind: FileKind) -> bool {
     let Some(backup) = &shared.settings.options.backup else { return false };
     match kind {
         FileKind::Folder if backup.folder.is_some() => {

@@ -156,7 +156,7 @@ pub(crate) fn delete(
         report_guarded(shared, roots);
         report_unknown(shared);
         let found = if remove.removes() { remove.found } else { 0 };
-        report_restless(shared, roots, (&remove.kept, found), &remove.restless);
+        report_restless(shared, roots, &remove.kept, found, &remove.restless);
     }
     removed
 }
@@ -201,7 +201,8 @@ fn report_unknown(shared: &Shared<'_>) {
 fn report_restless(
     shared: &Shared<'_>,
     roots: &[Arc<Directory>],
-    (kept, removed): (&KeptNames, u64),
+    kept: &KeptNames,
+    removed: u64,
     restless: &BTreeSet<FolderOfTree>,
 ) {
     let own = |folder: &FolderOfTree| kept.own.get(folder).copied().unwrap_or(0);

@@ -48,7 +48,8 @@ pub(crate) fn of_name(
     shared: &Shared<'_>,
     directory: &Directory,
     name: &Name,
-    (meta, there): (&Meta, Option<&Meta>),
+    meta: &Meta,
+    there: Option<&Meta>,
 ) -> Findings {
     let new = of_new(shared);
     let Ok(origin) = directory.source.origin() else { return new };
@@ -103,7 +104,7 @@ pub(crate) fn change(
         let own = &name.name;
         let target = directory.target_path().join(own);
         let paths = [directory.source.path_of(own), target, reported_path(shared, directory, own)];
-        let findings = of_name(shared, directory, name, (meta, there));
+        let findings = of_name(shared, directory, name, meta, there);
         Box::new(Change::new(kind, paths, meta, there, findings))
     })
 }

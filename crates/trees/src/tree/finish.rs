@@ -242,7 +242,7 @@ fn list_end(
     folder: &Arc<File>,
 ) -> ListEnd {
     let is_whole = directory.root.list.is_whole();
-    let why_not = || why_not_over(shared, (&directory.root, journal), (folder, &directory.target_path()));
+    let why_not = || why_not_over(shared, &directory.root, journal, folder, &directory.target_path());
     if journal.is_over(is_whole) {
         why_not().map_or(ListEnd::Goes, |why| ListEnd::Stays(Some(why)))
     } else if is_whole {
@@ -294,14 +294,16 @@ fn finish_list(
 /// Why a list stays although all that this run dealt with is right.
 fn why_not_over(
     shared: &Shared<'_>,
-    (root, journal): (&Root, &TreeJournal),
-    target: (&Arc<File>, &Path),
+    root: &Root,
+    journal: &TreeJournal,
+    folder: &Arc<File>,
+    path: &Path,
 ) -> Option<String> {
     // What failed otherwise is told, and does not make more of it.
     if !journal.has_unverified() || !shared.settings.writes {
         return None;
     }
-    match unsettled::find(shared, (root, journal), target) {
+    match unsettled::find(shared, root, journal, folder, path) {
         Ok(found) if found.is_empty() => None,
         Ok(found) => Some(format!(
             "and of files that are not of this one: {} changed since it began and may not be on the disk; copy \

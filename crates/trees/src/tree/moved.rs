@@ -89,15 +89,15 @@ impl SourceRemoval<'_> {
             return Ok(());
         }
         let copy = || to.open(Access::Read);
-        let is_copy = id(&meta) != id(&there) && self.is_copy((folder, name, &meta), &there, copy);
+        let is_copy = id(&meta) != id(&there) && self.is_copy(folder, name, &meta, &there, copy);
         if !is_copy {
-            self.tell_kept(source, (&meta, &there));
+            self.tell_kept(source, &meta, &there);
             return Ok(());
         }
         let wrong = |errno: Errno| Problem::system(Operation::Sync, target, errno.0);
         to.open(Access::Read).and_then(|file| file.sync()).map_err(wrong)?;
         to.folder_to_sync().and_then(|folder| folder.sync()).map_err(wrong)?;
-        self.remove((folder, name), &meta, source)
+        self.remove(folder, name, &meta, source)
     }
 
     /// A link that was named and stayed one, or a pipe or device beside other sources, and the like of it. That may
@@ -118,14 +118,14 @@ impl SourceRemoval<'_> {
         let copy = || names::open_source(target, new, true).map(Handle::Os);
         let is_copy = meta.kind == there.kind
             && id(&meta) != id(&there)
-            && self.is_copy((&folder, name, &meta), &there, copy);
-        if !is_copy || !lead_to_same((&folder, name), (target, new), meta.kind) {
-            self.tell_kept(source, (&meta, &there));
+            && self.is_copy(&folder, name, &meta, &there, copy);
+        if !is_copy || !lead_to_same(&folder, name, target, new, meta.kind) {
+            self.tell_kept(source, &meta, &there);
             return Ok(());
         }
         let synced = to.folder_to_sync().and_then(|folder| folder.sync());
         synced.map_err(|errno| Problem::system(Operation::SyncFolderOf, &to.path, errno.0))?;
-        self.remove((&folder, name), &meta, source)
+        self.remove(&folder, name, &meta, source)
     }
 
     fn of_tree(&self, root: &Directory) -> Result<(), Problem> {
@@ -133,13 +133,13 @@ impl SourceRemoval<'_> {
         let mut folders = vec![(Arc::clone(&root.source), Arc::clone(target))];
         while let Some((source, target)) = folders.pop() {
             let (from, to) = (source.file()?.0, target.file()?.0);
-            view::check_apart((&from, &source.path()), (&to, &target.path()), Class::Refused)?;
+            view::check_apart(&from, &source.path(), &to, &target.path(), Class::Refused)?;
             let mut cookie = Some(0);
             while let Some(from) = cookie.filter(|_| !self.shared.is_stopping()) {
-                let (names, next) = listed(&self.shared.trees.select, (&source, &source.origin()?), from)?;
+                let (names, next) = listed(&self.shared.trees.select, &source, &source.origin()?, from)?;
                 cookie = next.filter(|_| !names.is_empty());
                 for name in names {
-                    folders.extend(self.of_name(&root.root.patterns_above, (&source, &target), &name)?);
+                    folders.extend(self.of_name(&root.root.patterns_above, &source, &target, &name)?);
                 }
             }
         }
@@ -150,7 +150,8 @@ impl SourceRemoval<'_> {
     fn of_name(
         &self,
         patterns_above: &Path,
-        (source, target): (&Arc<FolderSide>, &Arc<FolderSide>),
+        source: &Arc<FolderSide>,
+        target: &Arc<FolderSide>,
         name: &Name,
     ) -> Result<Option<BothSides>, Problem> {
         // Both may be one by a bind mount.
@@ -176,20 +177,20 @@ impl SourceRemoval<'_> {
         }
         // What was left out as a pump's own may stand there as one of this run's.
         let is_pumps = may_be_pumps(name) && is_pumps_in(&from, name);
-        if is_pumps || self.is_passed_by(&meta) || self.is_unsafe((&from, source), name, meta.kind) {
+        if is_pumps || self.is_passed_by(&meta) || self.is_unsafe(&from, source, name, meta.kind) {
             return Ok(None);
         }
         let copy = || names::open_source(&to, name, true).map(Handle::Os);
-        let is_copy = self.is_copy((&from, name, &meta), &there, copy);
-        if is_copy && lead_to_same((&from, name), (&to, name), meta.kind) {
+        let is_copy = self.is_copy(&from, name, &meta, &there, copy);
+        if is_copy && lead_to_same(&from, name, &to, name, meta.kind) {
             // One sync of the whole does not reach files on FUSE, NFS and others.
             if meta.kind == FileKind::Regular && !kind::syncs_whole(disk::magic(&to)) {
                 let synced = names::sync_of(None, &to, name);
                 synced.map_err(|errno| Problem::system(Operation::Sync, &target.path_of(name), errno.0))?;
             }
-            self.remove((&from, name), &meta, &source.path_of(name))?;
+            self.remove(&from, name, &meta, &source.path_of(name))?;
         } else {
-            self.tell_kept(&source.path_of(name), (&meta, &there));
+            self.tell_kept(&source.path_of(name), &meta, &there);
         }
         Ok(None)
     }
@@ -199,7 +200,7 @@ impl SourceRemoval<'_> {
         self.shared.trees.flags.skipped_for_size(meta).is_some()
     }
 
-    fn is_unsafe(&self, (from, source): (&File, &FolderSide), name: &OsStr, kind: FileKind) -> bool {
+    fn is_unsafe(&self, from: &File, source: &FolderSide, name: &OsStr, kind: FileKind) -> bool {
         self.shared.settings.options.links.safe_links
             && kind == FileKind::Symlink
             && names::read_symlink(from, name).map_or(true, |to| leads_out(source.depth(), &to))
@@ -208,7 +209,9 @@ impl SourceRemoval<'_> {
     /// Whether what stands at the target is a copy of it as it is now.
     fn is_copy(
         &self,
-        (folder, name, meta): (&File, &OsStr, &Meta),
+        folder: &File,
+        name: &OsStr,
+        meta: &Meta,
         there: &Meta,
         open_copy: impl FnOnce() -> Outcome<Handle>,
     ) -> bool {
@@ -225,7 +228,7 @@ impl SourceRemoval<'_> {
             return true;
         }
         tick::wait_until_settled(magic(), meta, &self.shared.stop);
-        self.has_content_of((folder, name, meta), &copy).unwrap_or(false)
+        self.has_content_of(folder, name, meta, &copy).unwrap_or(false)
     }
 
     /// Whether one name of this file has gone, as what it was, and it is read before the last one goes. Numbers tell a file
@@ -276,7 +279,7 @@ impl SourceRemoval<'_> {
     }
 
     /// Reads both. What has the name is the same behind that as before.
-    fn has_content_of(&self, (folder, name, meta): (&File, &OsStr, &Meta), copy: &Handle) -> Outcome<bool> {
+    fn has_content_of(&self, folder: &File, name: &OsStr, meta: &Meta, copy: &Handle) -> Outcome<bool> {
         let source = Handle::Os(names::open_source(folder, name, true)?);
         let before = mapped::believed(&source, source.meta()?, &self.shared.stop)?;
         let state = |meta: &Meta| (id(meta), meta.size_bytes, meta.mtime_ns);
@@ -287,7 +290,7 @@ impl SourceRemoval<'_> {
         Ok(is_same && state(&now) == state(&before) && !mapped::was_stored_to(&source, &now))
     }
 
-    fn remove(&self, (folder, name): (&File, &OsStr), meta: &Meta, path: &Path) -> Result<(), Problem> {
+    fn remove(&self, folder: &File, name: &OsStr, meta: &Meta, path: &Path) -> Result<(), Problem> {
         let removed = names::remove(folder, name, false);
         removed.map_err(|errno| Problem::system(Operation::Remove, path, errno.0))?;
         self.shared.ledger.tally().done.sources_removed += 1;
@@ -298,7 +301,7 @@ impl SourceRemoval<'_> {
         Ok(())
     }
 
-    fn tell_kept(&self, path: &Path, (meta, there): (&Meta, &Meta)) {
+    fn tell_kept(&self, path: &Path, meta: &Meta, there: &Meta) {
         // A newer file at the target was left alone, as was asked.
         if self.shared.trees.flags.newer_by_ns().is_some() && there.mtime_ns > meta.mtime_ns {
             return;
@@ -308,7 +311,7 @@ impl SourceRemoval<'_> {
     }
 }
 
-fn lead_to_same((from, name): (&File, &OsStr), (to, new): (&File, &OsStr), kind: FileKind) -> bool {
+fn lead_to_same(from: &File, name: &OsStr, to: &File, new: &OsStr, kind: FileKind) -> bool {
     let lead = (names::read_symlink(from, name), names::read_symlink(to, new));
     kind != FileKind::Symlink || matches!(lead, (Ok(one), Ok(other)) if one == other)
 }

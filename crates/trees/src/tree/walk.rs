@@ -61,7 +61,10 @@ fn next_names(shared: &Shared<'_>, directory: &Directory) -> Result<Vec<Name>, P
     let mut lister = Lister::new(listing, directory.cookie(), shared.settings.itemizes());
     loop {
         match lister.poll() {
-            Next::List(from) => lister.handle_listed(names_of_folder(shared, directory, from)?),
+            Next::List(from) => {
+                let (names, next) = names_of_folder(shared, directory, from)?;
+                lister.handle_listed(names, next);
+            }
             Next::Names(mut names) => {
                 directory.set_cookie(lister.from());
                 let is_end = names.is_empty();
@@ -190,7 +193,7 @@ pub(crate) fn enter(
     existing: Option<&Meta>,
 ) -> Result<(), Problem> {
     match target_of(shared, cursor, name, &source.side, existing)? {
-        Some(entered) => enter_both(shared, cursor, name, source, entered),
+        Some((target, fresh)) => enter_both(shared, cursor, name, source, target, fresh),
         None => Ok(()),
     }
 }
@@ -204,7 +207,7 @@ pub(crate) fn enter_missing(
 ) -> Result<(), Problem> {
     shared.ledger.leave_missing(0);
     cursor.directory.root.fail();
-    enter_both(shared, cursor, name, source, (None, true))
+    enter_both(shared, cursor, name, source, None, true)
 }
 
 /// Goes into a folder that is compared.
@@ -216,7 +219,7 @@ pub(crate) fn enter_compared(shared: &Shared<'_>, cursor: &BatchCursor, name: &N
     if let Some(target) = target.as_ref().filter(|_| shared.settings.options.comparison.compare_attributes) {
         compare_attributes::of_folders(shared, &source.side, target)?;
     }
-    enter_both(shared, cursor, name, source, (target, false))
+    enter_both(shared, cursor, name, source, target, false)
 }
 
 fn enter_both(
@@ -224,10 +227,11 @@ fn enter_both(
     cursor: &BatchCursor,
     name: &Name,
     source: OpenedSource,
-    (target, fresh): Entered,
+    target: Option<Arc<FolderSide>>,
+    fresh: bool,
 ) -> Result<(), Problem> {
-    let below = opened(shared, &cursor.directory, &name.name, (source.side, target), fresh)?;
-    below.note_walk((&below.source.meta, below.source.is_young()));
+    let below = opened(shared, &cursor.directory, &name.name, source.side, target, fresh)?;
+    below.note_walk(&below.source.meta, below.source.is_young());
     if source.is_left_out {
         // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
         folder_done::release(shared, &below);
@@ -250,7 +254,8 @@ fn opened(
     shared: &Shared<'_>,
     above: &Arc<Directory>,
     name: &OsStr,
-    (source, target): (Arc<FolderSide>, Option<Arc<FolderSide>>),
+    source: Arc<FolderSide>,
+    target: Option<Arc<FolderSide>>,
     fresh: bool,
 ) -> Result<Arc<Directory>, Problem> {
     let mut traits = traits(above, &source, target.as_deref(), fresh);
@@ -261,7 +266,7 @@ fn opened(
         traits.unverified = shared.trees.memory.in_target(&shared.ledger, traits.unverified, target);
     }
     above.root.visited.make_room(&source)?;
-    let below = Directory::new(Some(above), &above.root, (source, target), traits, link_dest);
+    let below = Directory::new(Some(above), &above.root, source, target, traits, link_dest);
     above.hold();
     Ok(below)
 }
@@ -274,7 +279,7 @@ pub(crate) fn open_again(
 ) -> Result<Arc<Directory>, Problem> {
     let source = above.source.child(name)?;
     let target = above.target.as_ref().map(|target| target.child(name)).transpose()?;
-    opened(shared, above, name, (source, target), false)
+    opened(shared, above, name, source, target, false)
 }
 
 /// The folders of that name in those where unchanged files are looked for.
@@ -364,7 +369,7 @@ fn target_of(
     let side = if fresh { made() } else { target.child(&name.name) }?;
     cursor.directory.root.backups.check_apart(&shared.settings, &side)?;
     if fresh {
-        check_made(shared, cursor.target()?, &side, (start, &path))?;
+        check_made(shared, cursor.target()?, &side, start, &path)?;
     }
     // Nobody else can give another name to what lies in a folder of this user.
     if made::is_open_to_others(&target.meta) && !shared.settings.options.dry_run {
@@ -451,7 +456,8 @@ fn check_made(
     shared: &Shared<'_>,
     above: &File,
     made: &FolderSide,
-    (start, path): (SystemTime, &Path),
+    start: SystemTime,
+    path: &Path,
 ) -> Result<(), Problem> {
     match made::check_folder(above, &made.file()?.0, &made.meta, start, path) {
         Err(_) if shared.trees.targets_overlap && made::is_own(above, &made.meta) => Ok(()),

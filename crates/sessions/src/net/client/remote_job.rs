@@ -62,7 +62,7 @@ impl RemoteCopy {
         self.options.place.keep_links = self.keeps_a_link();
         self.bound_slots();
         let (watch, sources, options) = (Arc::clone(&self.watch), self.sources.clone(), self.options.clone());
-        count_ahead::beside(&watch, (&sources, &options), || self.in_sessions(events))
+        count_ahead::beside(&watch, &sources, &options, || self.in_sessions(events))
     }
 
     /// Whether a source is a link that stays one, or may be one on another host, which says that when the session

@@ -23,7 +23,7 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
 use self::open_places::{KeptFile, KeptFiles};
-use crate::folder::side::{FolderSide, Keeper, OpensRoot};
+use crate::folder::side::{FolderSide, Keeper};
 use crate::listed::Name;
 use crate::net::folder::convert::{Tell, attributes_of, fault, fault_in_words, refuse_more, to_wire};
 use crate::net::folder::given_file::GivenFile;
@@ -261,8 +261,8 @@ impl HandleTable {
             return origin.folder_of_link();
         }
         let charge = self.charge(2 * FOLDER_BYTES + 2 * origin.path().as_os_str().len(), 0)?;
-        let opened = (origin.open()?, Arc::new(origin.clone()) as Arc<dyn OpensRoot>);
-        let side = FolderSide::root_again(origin.path(), opened, &self.keeper).map_err(problem)?;
+        let (opened, again) = (origin.open()?, Arc::new(origin.clone()));
+        let side = FolderSide::root_again(origin.path(), opened, again, &self.keeper).map_err(problem)?;
         let side = side.following(self.follow);
         self.keep_folder(number, side.charged(charge))
     }

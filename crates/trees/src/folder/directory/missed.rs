@@ -60,7 +60,7 @@ impl Directory {
             return self.root.report(ledger, problem);
         }
         let (judged, problem) = (judge_missed(now, self.has_copy(missed)), problem.vanished());
-        if let Some(problem) = self.root.visited.miss((self.folder_key, missed.name), judged, problem) {
+        if let Some(problem) = self.root.visited.miss(self.folder_key, missed.name, judged, problem) {
             self.root.report_missed(ledger, problem);
         }
     }

@@ -38,7 +38,7 @@ impl ListedEarly {
     }
 
     /// Keeps names that were listed from this place on.
-    pub(crate) fn keep(&mut self, from: u64, (names, next): (Vec<Name>, u64)) {
+    pub(crate) fn keep(&mut self, from: u64, names: Vec<Name>, next: u64) {
         self.names += names.len();
         self.handle_listed(names.len(), next);
         self.listings.push_back((from, names, next));
@@ -55,13 +55,13 @@ mod tests {
         let mut early = ListedEarly::default();
         early.handle_listed(2, 2);
         assert_eq!((early.next(), early.take(2).is_none()), (Some(2), true));
-        early.keep(2, (names(3), 5));
-        early.keep(5, (names(0), 5));
+        early.keep(2, names(3), 5);
+        early.keep(5, names(0), 5);
         assert_eq!(early.next(), None, "the folder was listed to its end");
         assert!(early.take(0).is_none() && early.take(5).is_none());
         assert_eq!([2, 5].map(|from| early.take(from).map(|(names, _)| names.len())), [Some(3), Some(0)]);
         let mut long = ListedEarly::default();
-        long.keep(0, (names(NAMES_MAX), 7));
+        long.keep(0, names(NAMES_MAX), 7);
         assert_eq!(long.next(), None, "more are not kept");
         assert!(long.take(0).is_some());
         assert_eq!(long.next(), Some(7));

@@ -33,7 +33,7 @@ impl FolderStates {
         if let (Some(before), Some(now)) =
             (before.as_deref().and_then(StoredNames::in_memory), now.in_memory())
         {
-            self.compare_walks(folder, (before, now), key_of);
+            self.compare_walks(folder, before, now, key_of);
         }
         if let Some(state) = self.of.get_mut(&folder) {
             (state.before, state.names) = (before, now);
@@ -43,7 +43,8 @@ impl FolderStates {
     fn compare_walks(
         &mut self,
         folder: FolderKey,
-        (before, now): (&FolderNames, &FolderNames),
+        before: &FolderNames,
+        now: &FolderNames,
         key_of: impl Fn(&OsStr) -> u64,
     ) {
         self.met.handle_walked(before, now);

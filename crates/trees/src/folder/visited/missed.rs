@@ -38,7 +38,8 @@ impl Visited {
     /// is to be reported at once.
     pub(crate) fn miss(
         &self,
-        (folder, name): (FolderKey, &OsStr),
+        folder: FolderKey,
+        name: &OsStr,
         missed: MissedName,
         problem: Problem,
     ) -> Option<Problem> {

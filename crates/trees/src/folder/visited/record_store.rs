@@ -284,11 +284,11 @@ mod tests {
         fn walk(&self, folder: u64, names: &[Name]) {
             let folder_name = OsString::from(folder.to_string());
             let folder = self.key(folder);
-            self.visited.note((folder, ROOT), &folder_name, (&Meta::nothing(), false));
+            self.visited.note(folder, ROOT, &folder_name, &Meta::nothing(), false);
             for (cookie, part) in names.chunks(100).enumerate() {
-                self.visited.note_names(folder, (cookie as u64, part));
+                self.visited.note_names(folder, cookie as u64, part);
             }
-            self.visited.note_names(folder, (9, &[]));
+            self.visited.note_names(folder, 9, &[]);
         }
 
         fn has(&self, folder: u64, name: u64) -> Option<bool> {
@@ -320,7 +320,7 @@ mod tests {
         }
         let names: Vec<Name> = (0..NAMES).map(name).collect();
         let listed = |names: &[Name]| {
-            stage.visited.is_listed_as_walked(stage.key(3), (&Meta::nothing(), false), names, |_| None)
+            stage.visited.is_listed_as_walked(stage.key(3), &Meta::nothing(), false, names, |_| None)
         };
         assert!(listed(&names) && !listed(&names[1..]));
         assert!(most(&stage), "{}", stage.names_in_memory());
@@ -334,13 +334,14 @@ mod tests {
         let file = tempfile::tempfile().expect("room");
         let stage = stage(Keeps::All, MEMORY, Some(&file));
         stage.walk_all();
-        let missed = (stage.key(0), OsStr::new("7"));
-        assert_eq!(stage.visited.miss(missed, MissedName::Vanished, Problem::usage("it vanished")), None);
+        let vanished = Problem::usage("it vanished");
+        let missed = stage.visited.miss(stage.key(0), OsStr::new("7"), MissedName::Vanished, vanished);
+        assert_eq!(missed, None);
         // All are under way at once.
         let again: Vec<Name> = (1..=NAMES).map(name).collect();
         for folder in 0..FOLDERS {
             let name = OsString::from(folder.to_string());
-            stage.visited.note((stage.key(folder), ROOT), &name, (&Meta::nothing(), false));
+            stage.visited.note(stage.key(folder), ROOT, &name, &Meta::nothing(), false);
         }
         for folder in 0..FOLDERS {
             let folder_key = stage.key(folder);
@@ -348,8 +349,8 @@ mod tests {
             let new: Vec<String> = new.into_iter().map(|name| name.name.display().to_string()).collect();
             let missed = if folder == 0 { vec!["7".to_owned()] } else { vec![] };
             assert_eq!(new, [missed, vec![NAMES.to_string()]].concat(), "{folder}");
-            stage.visited.note_names(folder_key, (0, &again));
-            stage.visited.note_names(folder_key, (9, &[]));
+            stage.visited.note_names(folder_key, 0, &again);
+            stage.visited.note_names(folder_key, 9, &[]);
             stage.visited.done(folder_key);
             assert_eq!([0, 1, NAMES].map(|name| stage.has(folder, name)), [false, true, true].map(Some));
         }

@@ -75,7 +75,9 @@ pub(super) fn in_targets(items: &[Item], rules: GuardRules<'_>) -> Vec<FileId> {
                 let views = to.iter().flat_map(|shown| from.iter().map(move |view| (view, shown)));
                 let both = views.filter_map(|(view, shown)| paths(view, shown, target));
                 found.extend(
-                    both.filter_map(|both| shown_id(item, (&source.path, &target.path), both, rules)),
+                    both.filter_map(|(from, to)| {
+                        shown_id(item, &source.path, &target.path, &from, &to, rules)
+                    }),
                 );
             }
         }
@@ -108,15 +110,17 @@ fn paths(source: &View<'_>, shown: &View<'_>, target_root: &View<'_>) -> Option<
 /// The folder at both paths, if the copy deals with it in the source. Under one name on both sides it is its own copy.
 fn shown_id(
     item: &Item,
-    (source, target): (&Path, &Path),
-    (from, to): (PathBuf, PathBuf),
+    source: &Path,
+    target: &Path,
+    from: &Path,
+    to: &Path,
     rules: GuardRules<'_>,
 ) -> Option<FileId> {
     let below = from.strip_prefix(source).ok()?;
     if to.strip_prefix(target).is_ok_and(|to| to == below) {
         return None;
     }
-    let (shown, meta) = (id(&metadata_of_name(&to).ok()?), metadata_of_name(&from).ok()?);
+    let (shown, meta) = (id(&metadata_of_name(to).ok()?), metadata_of_name(from).ok()?);
     let is_passed = rules.options.selection.one_file_system && item.meta?.device != meta.device;
     (id(&meta) == shown && !is_passed && rules.deal_with(item, below, true)).then_some(shown)
 }

@@ -142,7 +142,8 @@ impl BatchCursor {
         &self,
         shared: &Shared<'_>,
         name: &Name,
-        (path, small): (&Path, SmallRead),
+        path: &Path,
+        small: SmallRead,
     ) -> Result<(Held, Meta), Problem> {
         /// Names that go and come back are opened in between.
         const TRIES: u32 = 3;

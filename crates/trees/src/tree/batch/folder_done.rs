@@ -109,12 +109,12 @@ fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Pr
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
     let (from, to) = (directory.source.origin()?, target.file()?.0);
     // One that was opened up has not its own mode.
-    let was_right = !target.was_opened_up() && is_right(shared, directory, (&from, &to));
+    let was_right = !target.was_opened_up() && is_right(shared, directory, &from, &to);
     // Looked at before they are set.
-    let differed = differed(shared, directory, (&from, &to), was_right);
+    let differed = differed(shared, directory, &from, &to, was_right);
     let mut is_whole = true;
     if !was_right || directory.traits.keeps_own {
-        let lost = set_attributes(shared, directory, target, (&from, &to))?;
+        let lost = set_attributes(shared, directory, target, &from, &to)?;
         target.has_its_mode()?;
         is_whole = shared.ledger.tell_lost(lost, || target.path()).is_empty();
     }
@@ -142,7 +142,7 @@ pub(crate) fn sweep_folder(shared: &Shared<'_>, directory: &Directory) -> Result
     if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !directory.root.shares_target) {
         let given = shared.settings.options.attributes.keep.given;
         let source = directory.source.origin()?;
-        sweep::sweep(&target.file()?.0, &source, (journal.begun_ns, given));
+        sweep::sweep(&target.file()?.0, &source, journal.begun_ns, given);
     }
     Ok(())
 }
@@ -152,7 +152,8 @@ fn set_attributes(
     shared: &Shared<'_>,
     directory: &Directory,
     target: &FolderSide,
-    (from, to): (&Origin, &File),
+    from: &Origin,
+    to: &File,
 ) -> Result<Lost, Problem> {
     if directory.traits.keeps_own {
         return Ok(restore_mode(target, to).into_iter().collect());
@@ -173,7 +174,7 @@ fn was_made(shared: &Shared<'_>, directory: &Directory, to: &File) -> bool {
     let is_left = || {
         let journal = directory.root.journal().filter(|journal| journal.continues);
         let found = directory.target.as_ref().map(|target| target.meta);
-        journal.zip(found).is_some_and(|(journal, found)| was_left((directory, &found), journal, to))
+        journal.zip(found).is_some_and(|(journal, found)| was_left(directory, &found, journal, to))
     };
     let keep = shared.settings.options.attributes.keep;
     // Without times it cannot be told from a folder that was finished, and that its user closed since.
@@ -182,7 +183,7 @@ fn was_made(shared: &Shared<'_>, directory: &Directory, to: &File) -> bool {
 
 /// Whether a run that was cut made the folder and did not finish it: before this one wrote in it, it had the mode with
 /// which it was made, and not the time of its source.
-fn was_left((directory, found): (&Directory, &Meta), journal: &TreeJournal, to: &File) -> bool {
+fn was_left(directory: &Directory, found: &Meta, journal: &TreeJournal, to: &File) -> bool {
     let is_as_made = found.mode & 0o777 == AS_MADE && found.uid == rustix::process::geteuid().as_raw();
     let is_unfinished = found.mtime_ns != directory.source.meta.mtime_ns;
     let is_young = || journal.begun_ns > 0 && origin(to).0 >= journal.begun_ns;
@@ -202,7 +203,7 @@ fn restore_mode(target: &FolderSide, to: &File) -> Option<Loss> {
 }
 
 /// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
-fn is_right(shared: &Shared<'_>, directory: &Directory, (from, to): (&Origin, &File)) -> bool {
+fn is_right(shared: &Shared<'_>, directory: &Directory, from: &Origin, to: &File) -> bool {
     let meta = &directory.source.meta;
     let Ok(there) = file_meta(to) else { return false };
     shared.trees.flags.leaves_some()
@@ -226,12 +227,7 @@ fn is_as(shared: &Shared<'_>, meta: &Meta, there: &Meta) -> bool {
 
 /// Whether a folder that stood there was not right when it was found: each name that this run made in it has changed
 /// its times since. Counted where what is right is left alone.
-fn differed(
-    shared: &Shared<'_>,
-    directory: &Directory,
-    (from, to): (&Origin, &File),
-    is_right: bool,
-) -> bool {
+fn differed(shared: &Shared<'_>, directory: &Directory, from: &Origin, to: &File, is_right: bool) -> bool {
     let Some(found) = directory.target.as_ref().map(|target| target.meta) else { return false };
     let is_counted = shared.trees.flags.leaves_some() && !directory.traits.keeps_own;
     let keep = shared.settings.options.attributes.keep;

@@ -45,7 +45,8 @@ pub(crate) fn source_lists(shared: &Shared<'_>, directory: &Directory, name: &Os
     let mut early = directory.listed_early();
     while let Some(from) = early.next() {
         // What cannot be listed is reported by the walk.
-        early.keep(from, listed(shared, directory, from).ok()?);
+        let (names, next) = listed(shared, directory, from).ok()?;
+        early.keep(from, names, next);
     }
     directory.has_recorded(name)
 }

@@ -67,7 +67,7 @@ fn tell(shared: &Shared<'_>, directory: &Directory, problem: Problem) {
 /// What the folder is before it is listed counts from now on.
 fn list(shared: &Shared<'_>, directory: Arc<Directory>) {
     match directory.source.rewind().and_then(|()| directory.source.look_again()) {
-        Ok((now, is_young)) => directory.note_walk((&now, is_young)),
+        Ok((now, is_young)) => directory.note_walk(&now, is_young),
         Err(problem) => {
             tell(shared, &directory, directory.judged_above(problem));
             return folder_done::release(shared, &directory);

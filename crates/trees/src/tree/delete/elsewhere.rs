@@ -113,7 +113,8 @@ impl DeletePass<'_> {
         &mut self,
         here: &DeletePlace,
         folder: &File,
-        (name, kind): (&OsStr, FileKind),
+        name: &OsStr,
+        kind: FileKind,
     ) -> bool {
         let (guard, is_folder) = (&self.shared.trees.guard, kind == FileKind::Folder);
         let below = here.target.relative().join(name);
@@ -173,7 +174,7 @@ impl DeletePass<'_> {
     }
 
     /// Whether a folder that the source does not have and that this user may not enter is a mount.
-    pub(super) fn is_closed_mount(&self, here: &DeletePlace, (folder, name): (&File, &OsStr)) -> bool {
+    pub(super) fn is_closed_mount(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
         let found = names::metadata(folder, name);
         let is_mounted = found.is_ok_and(|found| found.device != here.target.meta.device);
         if is_mounted {

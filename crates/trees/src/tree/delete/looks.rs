@@ -198,5 +198,5 @@ fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -
         Origin::There(_) => None,
     };
     let (now, _) = source.look_again()?;
-    Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, (&before, is_young), &all, changed_ns))
+    Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, &before, is_young, &all, changed_ns))
 }

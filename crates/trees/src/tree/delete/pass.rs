@@ -147,8 +147,8 @@ impl<'run> DeletePass<'run> {
             return Ok(());
         }
         let Some(target) = &root.target else { return Ok(()) };
-        let sides = (Some(PlacedSource::root(&root.source)), Arc::clone(target));
-        let mut open = vec![DeletePlace::new(&root.root, sides, ROOT)];
+        let source = Some(PlacedSource::root(&root.source));
+        let mut open = vec![DeletePlace::new(&root.root, source, Arc::clone(target), ROOT)];
         while let Some(here) = open.last_mut() {
             if self.shared.stop.load(Ordering::Relaxed) {
                 return Ok(());
@@ -199,7 +199,7 @@ impl<'run> DeletePass<'run> {
                     here.keeps_some = true;
                 }
                 NameAction::Remove => {
-                    self.remove((&here.target, folder), &name.name, kind)?;
+                    self.remove(&here.target, folder, &name.name, kind)?;
                     here.removed_some = true;
                     if self.has_backups_beside() {
                         (here.keeps_some, self.holds) = (true, true);
@@ -229,7 +229,7 @@ impl<'run> DeletePass<'run> {
         let key = visited.below(here.key, &name.name);
         let ways = self.ways.filter(|_| here.source.is_some());
         let leads_elsewhere = ways.is_some_and(|ways| !ways.lead_to(FolderOfTree { tree: self.tree, key }));
-        if leads_elsewhere || self.is_judged(here, (name, kind)) {
+        if leads_elsewhere || self.is_judged(here, name, kind) {
             return Ok(DecidedName { action: NameAction::Leave(LeaveReason::HasSource), kind, place });
         }
         let flags = NameOptions { purpose: NamePurpose::Delete, ..self.shared.trees.flags };
@@ -247,9 +247,9 @@ impl<'run> DeletePass<'run> {
             let facts = &mut machine.facts;
             match fact {
                 NameFact::IsProtected => {
-                    facts.is_protected = Some(self.is_protected(here, folder, (name, kind)));
+                    facts.is_protected = Some(self.is_protected(here, folder, name, kind));
                 }
-                NameFact::Selected => facts.is_selected = Some(self.is_selected(here, (name, kind))),
+                NameFact::Selected => facts.is_selected = Some(self.is_selected(here, name, kind)),
                 NameFact::Recorded => facts.recorded = Some(here.recorded(&name.name, key)),
                 NameFact::IsInTheWay => facts.is_in_the_way = Some(root.is_in_the_way(key)),
                 NameFact::OtherSpelling => {
@@ -262,7 +262,7 @@ impl<'run> DeletePass<'run> {
                 }
                 NameFact::IsRestless => facts.is_restless = Some(self.stays_for_now(here, &name.name)),
                 NameFact::MayDestroy => {
-                    facts.may_destroy = Some(!self.is_needed(here, folder, (&name.name, kind)));
+                    facts.may_destroy = Some(!self.is_needed(here, folder, &name.name, kind));
                 }
                 NameFact::PartialFile => {
                     facts.partial_file = Some(self.partial_file(here, folder, &name.name));
@@ -272,9 +272,9 @@ impl<'run> DeletePass<'run> {
                     let has_folder =
                         facts.is_selected == Some(true) && facts.recorded == Some(Recorded::Folder);
                     place = if has_folder || written.is_some() {
-                        self.common_folder(here, (&name.name, written.as_deref().unwrap_or(&name.name)))?
+                        self.common_folder(here, &name.name, written.as_deref().unwrap_or(&name.name))?
                     } else {
-                        self.extra_folder(here, folder, (&name.name, key))?
+                        self.extra_folder(here, folder, &name.name, key)?
                     };
                     facts.is_elsewhere = Some(place.is_none());
                 }
@@ -283,10 +283,10 @@ impl<'run> DeletePass<'run> {
     }
 
     /// Whether a name that the source does not have lies in a folder of an earlier source, too: it was judged with that.
-    fn is_judged(&self, here: &DeletePlace, name: (&Name, FileKind)) -> bool {
+    fn is_judged(&self, here: &DeletePlace, name: &Name, kind: FileKind) -> bool {
         let is_too_much = || {
-            let is_recorded = here.root.visited.has_name(here.key, &name.0.name) == Some(true);
-            !(is_recorded && self.is_selected(here, name))
+            let is_recorded = here.root.visited.has_name(here.key, &name.name) == Some(true);
+            !(is_recorded && self.is_selected(here, name, kind))
         };
         here.source.is_some()
             && self.merged.iter().any(|earlier| earlier.root.visited.has(here.key))
@@ -317,10 +317,11 @@ impl<'run> DeletePass<'run> {
         &mut self,
         here: &DeletePlace,
         folder: &Arc<File>,
-        (name, key): (&OsStr, FolderKey),
+        name: &OsStr,
+        key: FolderKey,
     ) -> Result<Option<Box<DeletePlace>>, Problem> {
         let target = match here.target.child(name) {
-            Err(problem) if problem.class == Class::Denied && self.is_closed_mount(here, (folder, name)) => {
+            Err(problem) if problem.class == Class::Denied && self.is_closed_mount(here, folder, name) => {
                 return Ok(None);
             }
             target => target?,
@@ -330,7 +331,7 @@ impl<'run> DeletePass<'run> {
         }
         let keeps_some = here.root.backups.lies_below(id(&target.meta));
         self.holds |= keeps_some;
-        let place = DeletePlace::new(&here.root, (None, target), key);
+        let place = DeletePlace::new(&here.root, None, target, key);
         Ok(Some(Box::new(DeletePlace { keeps_some, ..place })))
     }
 
@@ -338,7 +339,8 @@ impl<'run> DeletePass<'run> {
     fn common_folder(
         &mut self,
         here: &DeletePlace,
-        (name, written): (&OsStr, &OsStr),
+        name: &OsStr,
+        written: &OsStr,
     ) -> Result<Option<Box<DeletePlace>>, Problem> {
         let key = here.root.visited.below(here.key, written);
         if self.is_guarded(key) {
@@ -350,7 +352,7 @@ impl<'run> DeletePass<'run> {
             return Ok(None);
         }
         let source = here.source.as_ref().map(|source| source.below(written));
-        Ok(Some(Box::new(DeletePlace::new(&here.root, (source, target), key))))
+        Ok(Some(Box::new(DeletePlace::new(&here.root, source, target, key))))
     }
 
     /// `--max-delete` is reached, and one more would go.
@@ -381,8 +383,8 @@ impl<'run> DeletePass<'run> {
         let lists = |name: &OsStr| here.root.visited.has_name(here.key, name);
         let open = || here.source.as_ref()?.side().ok();
         let source = here.source.as_ref().map(|_| BackupSource { lists: &lists, open: &open });
-        let tree = (&*here.root, &*here.target, source);
-        let set_aside = || backup::aside_in_tree(self.shared, tree, TakenName::gone(folder, name));
+        let taken = TakenName::gone(folder, name);
+        let set_aside = || backup::aside_in_tree(self.shared, &here.root, &here.target, source, taken);
         let done = match set_aside() {
             Err(problem) if problem.class == Class::Denied && here.target.open_up() => set_aside(),
             done => done,
@@ -407,7 +409,7 @@ impl<'run> DeletePass<'run> {
     }
 
     /// Whether it is the list of an unfinished copy, or a backup, or a rule protects it.
-    fn is_protected(&self, here: &DeletePlace, folder: &File, (name, kind): (&Name, FileKind)) -> bool {
+    fn is_protected(&self, here: &DeletePlace, folder: &File, name: &Name, kind: FileKind) -> bool {
         let options = self.shared.settings.options;
         // A list below goes with a copy of all names alone: of others it tells what may not be on the disk.
         let is_settled = options.selection.rules.is_empty() && !options.selection.one_file_system;
@@ -416,13 +418,13 @@ impl<'run> DeletePass<'run> {
         let entry = (&*name.name, kind == FileKind::Folder);
         (stays && name.name == LIST_NAME)
             || name.is_withheld
-            || backup::is_kept(self.shared, &here.root, folder, (&name.name, kind))
+            || backup::is_kept(self.shared, &here.root, folder, &name.name, kind)
             || self.shared.trees.select.protects(above, entry, options.deletion.delete_excluded)
     }
 
     /// Whether patterns select it. Whatever the source has under an excluded name is none of what is copied: where they
     /// exclude folders alone, and this is none, it is asked what it has.
-    fn is_selected(&self, here: &DeletePlace, (name, kind): (&Name, FileKind)) -> bool {
+    fn is_selected(&self, here: &DeletePlace, name: &Name, kind: FileKind) -> bool {
         let (above, folder) = (&here.root.patterns_above, || here.target.relative());
         let includes = |is_folder| self.shared.trees.select.includes(above, folder, &name.name, is_folder);
         let is_folder = kind == FileKind::Folder;
@@ -431,7 +433,8 @@ impl<'run> DeletePass<'run> {
 
     fn remove(
         &mut self,
-        (above, folder): (&FolderSide, &File),
+        above: &FolderSide,
+        folder: &File,
         name: &OsStr,
         kind: FileKind,
     ) -> Result<(), Problem> {
@@ -483,7 +486,7 @@ impl<'run> DeletePass<'run> {
             }
             (None, Some(above)) => {
                 let folder = above.target.file()?.0;
-                self.remove((&above.target, &folder), &done.target.name, FileKind::Folder)?;
+                self.remove(&above.target, &folder, &done.target.name, FileKind::Folder)?;
                 if self.step == DeleteStep::Remove {
                     above.root.end_wait(done.key, InTheWay::Clear);
                 }

@@ -75,14 +75,15 @@ pub(super) struct DeletePlace {
 impl DeletePlace {
     pub(super) fn new(
         root: &Arc<Root>,
-        sides: (Option<Arc<PlacedSource>>, Arc<FolderSide>),
+        source: Option<Arc<PlacedSource>>,
+        target: Arc<FolderSide>,
         key: FolderKey,
     ) -> DeletePlace {
         DeletePlace {
             root: Arc::clone(root),
-            source: sides.0,
+            source,
             key,
-            target: sides.1,
+            target,
             cookie: 0,
             removed_some: false,
             keeps_some: false,
@@ -123,8 +124,10 @@ impl DeletePlace {
             empty => {
                 let side = source.side()?;
                 empty.insert(folded::standing_otherwise_written(
-                    (&side.origin()?, &side.path()),
-                    (folder, &self.target.path()),
+                    &side.origin()?,
+                    &side.path(),
+                    folder,
+                    &self.target.path(),
                 )?)
             }
         };

@@ -28,10 +28,11 @@ pub(crate) fn of_name(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
-    (meta, there): (&Meta, &Meta),
+    meta: &Meta,
+    there: &Meta,
 ) -> Result<(), Problem> {
     let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
-    owner(shared, (&path, &other_path), meta, there);
+    owner(shared, &path, &other_path, meta, there);
     if meta.kind == FileKind::Folder {
         return Ok(());
     }
@@ -53,7 +54,7 @@ pub(crate) fn of_name(
             AttributeHolder::Told(&told)
         }
     };
-    hidden(shared, (&path, &other_path), one, AttributeHolder::Held(&other))
+    hidden(shared, &path, &other_path, one, AttributeHolder::Held(&other))
 }
 
 /// Mode and time of two regular files, and the other attributes where that is asked for; what else they are is told by
@@ -70,32 +71,31 @@ pub(crate) fn of_files(
     if shared.settings.options.comparison.content_only || !is_file || there.kind != FileKind::Regular {
         return Ok(());
     }
-    let paths = (one.path.as_path(), other_path);
     let (has_mode, has_time) = one.held.has_mode_and_time();
     let mode = if has_mode { one.meta.mode } else { there.mode };
     let mtime_ns = if has_time { one.meta.mtime_ns } else { there.mtime_ns };
-    mode_and_time(shared, paths, &Meta { mode, mtime_ns, ..one.meta }, &there);
+    mode_and_time(shared, &one.path, other_path, &Meta { mode, mtime_ns, ..one.meta }, &there);
     // What has no mode has no owner and nothing else.
     if !shared.settings.options.comparison.compare_attributes || !has_mode {
         return Ok(());
     }
-    owner(shared, paths, &one.meta, &there);
+    owner(shared, &one.path, other_path, &one.meta, &there);
     let from = match (opened.handle.as_deref(), one.held.told()) {
         (Some(Handle::Os(file)), _) => AttributeHolder::Open(file),
         (_, Some((_, told))) => AttributeHolder::Told(told),
         _ => return Ok(()),
     };
     let Handle::Os(other) = other else { return Ok(()) };
-    hidden(shared, paths, from, AttributeHolder::Open(other))
+    hidden(shared, &one.path, other_path, from, AttributeHolder::Open(other))
 }
 
 /// Compares two open folders.
 pub(crate) fn of_folders(shared: &Shared<'_>, one: &FolderSide, other: &FolderSide) -> Result<(), Problem> {
     let (from, to) = (one.origin()?, other.file()?.0);
-    hidden(shared, (&one.path(), &other.path()), from.bearer(), AttributeHolder::Open(&to))
+    hidden(shared, &one.path(), &other.path(), from.bearer(), AttributeHolder::Open(&to))
 }
 
-pub(crate) fn owner(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Meta, there: &Meta) {
+pub(crate) fn owner(shared: &Shared<'_>, path: &Path, other: &Path, one: &Meta, there: &Meta) {
     if (one.uid, one.gid) != (there.uid, there.gid) {
         let (name, Meta { uid, gid, .. }) = (shown_path(other), one);
         let words = format!("belongs to {uid}:{gid}, '{name}' to {}:{}", there.uid, there.gid);
@@ -106,7 +106,8 @@ pub(crate) fn owner(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Me
 /// Compares extended attributes and access control lists.
 pub(crate) fn hidden(
     shared: &Shared<'_>,
-    (path, other): (&Path, &Path),
+    path: &Path,
+    other: &Path,
     one: AttributeHolder<'_>,
     there: AttributeHolder<'_>,
 ) -> Result<(), Problem> {
@@ -132,7 +133,7 @@ fn told_attributes(
 }
 
 /// Mode and time; each difference is told for itself.
-pub(crate) fn mode_and_time(shared: &Shared<'_>, (path, other): (&Path, &Path), one: &Meta, there: &Meta) {
+pub(crate) fn mode_and_time(shared: &Shared<'_>, path: &Path, other: &Path, one: &Meta, there: &Meta) {
     let name = shown_path(other);
     if one.kind != FileKind::Symlink && one.mode != there.mode {
         shared

@@ -25,13 +25,15 @@ const SECOND_NS: i128 = 1_000_000_000;
 /// one before.
 pub(crate) fn may_hide(
     shared: &Shared<'_>,
-    (folder, name): (&File, &OsStr),
-    (source, there): (&Meta, &Meta),
+    folder: &File,
+    name: &OsStr,
+    source: &Meta,
+    there: &Meta,
     source_magic: impl FnOnce() -> u64,
 ) -> bool {
     let Some(grain_ns) = shared.trees.flags.equal_by_grain_ns(source, there) else { return false };
     let rule = time_rule(magic(folder));
-    let is_soon = made_ns((folder, name), there, rule).and_then(|made_ns| {
+    let is_soon = made_ns(folder, name, there, rule).and_then(|made_ns| {
         let clocks_differ = [rule, time_rule(source_magic())].contains(&TimeRule::Unknown);
         tick::is_made_soon(there.mtime_ns, grain_ns, made_ns, clocks_differ)
     });
@@ -41,13 +43,13 @@ pub(crate) fn may_hide(
 
 /// When a file was made, or changed last. FAT, servers and daemons may give the time of content for that of the
 /// attributes.
-fn made_ns((folder, name): (&File, &OsStr), there: &Meta, rule: TimeRule) -> Option<i128> {
+fn made_ns(folder: &File, name: &OsStr, there: &Meta, rule: TimeRule) -> Option<i128> {
     let born_ns = names::hold(folder, name).map_or(0, |held| disk::origin(&held).0);
     let tells_changes = there.ctime_ns != there.mtime_ns || rule == TimeRule::KernelClock;
     if born_ns != 0 { Some(born_ns) } else { tells_changes.then_some(there.ctime_ns) }
 }
 
-pub(crate) fn says_nothing(shared: &Shared<'_>, folder: &File, (source, there): (&Meta, &Meta)) -> bool {
+pub(crate) fn says_nothing(shared: &Shared<'_>, folder: &File, source: &Meta, there: &Meta) -> bool {
     let options = shared.settings.options;
     let is_anothers = there.uid != rustix::process::geteuid().as_raw() && !shared.trees.flags.gives_away;
     !all_tell_time(source.mtime_ns)

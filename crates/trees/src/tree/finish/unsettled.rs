@@ -37,11 +37,13 @@ pub(crate) struct Unsettled {
 /// Looks for them in a target whose list stood. A problem: a folder cannot be looked at, and anything may lie in it.
 pub(crate) fn find(
     shared: &Shared<'_>,
-    (tree, journal): (&Root, &TreeJournal),
-    (root, path): (&Arc<File>, &Path),
+    tree: &Root,
+    journal: &TreeJournal,
+    root: &Arc<File>,
+    path: &Path,
 ) -> Result<Unsettled, Problem> {
     // A backup is what stood there before, or what a run that was cut made and this one replaced.
-    let is_backup = |folder: &File, name: &OsStr, kind| backup::is_kept(shared, tree, folder, (name, kind));
+    let is_backup = |folder: &File, name: &OsStr, kind| backup::is_kept(shared, tree, folder, name, kind);
     let mut found = Unsettled::default();
     let root = FolderSide::root_of(path, Arc::clone(root), &shared.trees.keeper)?;
     let mut folders = vec![root.opening_up(&shared.trees.opened_folders, None)];
@@ -88,7 +90,7 @@ impl Unsettled {
                     Some(kind) if is_backup(&open, &name, kind) => {}
                     Some(FileKind::Folder) => below.push(name),
                     Some(FileKind::Regular) | None => {
-                        below.extend(self.look_at(journal, &open, (folder, name)));
+                        below.extend(self.look_at(journal, &open, folder, name));
                     }
                     _ => {}
                 }
@@ -101,7 +103,8 @@ impl Unsettled {
         &mut self,
         journal: &TreeJournal,
         open: &File,
-        (folder, name): (&FolderSide, OsString),
+        folder: &FolderSide,
+        name: OsString,
     ) -> Option<OsString> {
         let meta = names::metadata(open, &name).ok()?;
         match meta.kind {

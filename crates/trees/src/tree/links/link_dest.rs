@@ -25,9 +25,10 @@ use datapump_files::identity::{FileId, id};
 pub(crate) fn link_unchanged(
     shared: &Shared<'_>,
     entry: &TreeEntry,
-    (name, meta): (&Name, &Meta),
+    name: &Name,
+    meta: &Meta,
 ) -> Result<Option<FileId>, Problem> {
-    let Some((_, held, there)) = unchanged(shared, entry, (name, meta))? else { return Ok(None) };
+    let Some((_, held, there)) = unchanged(shared, entry, name, meta)? else { return Ok(None) };
     if let Some(target) = entry.directory.target.as_ref().filter(|_| !shared.settings.options.dry_run) {
         match link_into(shared, entry, &held, &target.file()?.0) {
             Ok(is_new) => shared.ledger.tally().done.hard_links += u64::from(is_new),
@@ -50,9 +51,10 @@ pub(crate) fn link_unchanged(
 pub(crate) fn can_link_unchanged(
     shared: &Shared<'_>,
     entry: &TreeEntry,
-    file: (&Name, &Meta),
+    name: &Name,
+    meta: &Meta,
 ) -> Result<bool, Problem> {
-    match unchanged(shared, entry, file)? {
+    match unchanged(shared, entry, name, meta)? {
         Some((_, held, _)) => can_link(shared, entry, &held),
         None => Ok(false),
     }
@@ -65,9 +67,10 @@ type Unchanged = (Arc<File>, File, Meta);
 pub(crate) fn open_unchanged(
     shared: &Shared<'_>,
     entry: &TreeEntry,
-    file: (&Name, &Meta),
+    name: &Name,
+    meta: &Meta,
 ) -> Result<Option<File>, Problem> {
-    let Some((folder, _, there)) = unchanged(shared, entry, file)? else { return Ok(None) };
+    let Some((folder, _, there)) = unchanged(shared, entry, name, meta)? else { return Ok(None) };
     let opened = names::open_source(&folder, &entry.name, true).ok();
     Ok(opened.filter(|opened| file_meta(opened).is_ok_and(|meta| id(&meta) == id(&there))))
 }
@@ -76,10 +79,11 @@ pub(crate) fn open_unchanged(
 fn unchanged(
     shared: &Shared<'_>,
     entry: &TreeEntry,
-    (name, meta): (&Name, &Meta),
+    name: &Name,
+    meta: &Meta,
 ) -> Result<Option<Unchanged>, Problem> {
     for dest in &entry.directory.link_dest {
-        if let Some(found) = unchanged_in(shared, dest, entry, (name, meta))? {
+        if let Some(found) = unchanged_in(shared, dest, entry, name, meta)? {
             return Ok(Some(found));
         }
     }
@@ -90,7 +94,8 @@ fn unchanged_in(
     shared: &Shared<'_>,
     dest: &LinkDest,
     entry: &TreeEntry,
-    (name, meta): (&Name, &Meta),
+    name: &Name,
+    meta: &Meta,
 ) -> Result<Option<Unchanged>, Problem> {
     let folder = dest.folder.file()?.0;
     let Ok(held) = names::hold(&folder, &entry.name) else { return Ok(None) };
@@ -98,7 +103,7 @@ fn unchanged_in(
     let source = shared.settings.options.attributes.keep.given.of(meta);
     let same = !dest.unverified.reaches(&there) && shared.trees.flags.is_unchanged(&source, &there);
     let from = entry.directory.source.origin()?;
-    let may_hide = || kept_times::may_hide(shared, (&folder, &entry.name), (meta, &there), || from.magic());
+    let may_hide = || kept_times::may_hide(shared, &folder, &entry.name, meta, &there, || from.magic());
     let differs = !same || may_hide() || findings::hidden_differ(shared, &from, name, &folder);
     Ok((!differs).then_some((folder, held.into_file(), there)))
 }

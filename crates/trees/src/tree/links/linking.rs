@@ -77,7 +77,7 @@ pub(crate) fn meet(
                 shared.trees.links.forget(file, &first.entry);
             }
             Meeting::Link(file, there) => {
-                return link(shared, &there, entry, (file, meta)).map(|()| Met::Settled);
+                return link(shared, &there, entry, file, meta).map(|()| Met::Settled);
             }
         }
     }
@@ -112,13 +112,13 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileS
     let Some(file) = links else { return };
     let copied = Copied { entry: first.clone(), copy };
     let waiting = shared.trees.links.committed(file, copied.clone());
-    let (file, copied) = joined(shared, first, (file, copied));
+    let (file, copied) = joined(shared, first, file, copied);
     for WaitingName { entry, meta, comes_again, .. } in waiting {
         if comes_again {
             shared.plan.add_first([once_more(entry)].into_iter());
             continue;
         }
-        if let Err(problem) = link(shared, &copied, &entry, (file, &meta)) {
+        if let Err(problem) = link(shared, &copied, &entry, file, &meta) {
             entry.directory.root.report(&shared.ledger, problem);
         }
         folder_done::release(shared, &entry.directory);
@@ -127,11 +127,7 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileS
 
 /// What stands under a first name. If that could not be compared before, and is the same as the copy of another file of
 /// the same numbers, it becomes a name of that.
-fn joined(
-    shared: &Shared<'_>,
-    first: &TreeEntry,
-    (file, copied): (FileState, Copied),
-) -> (FileState, Copied) {
+fn joined(shared: &Shared<'_>, first: &TreeEntry, file: FileState, copied: Copied) -> (FileState, Copied) {
     let Some((other, same)) = equal::other_copy(shared, file, &copied) else { return (file, copied) };
     match link_to_same(shared, first, &same) {
         Ok(()) => {
@@ -183,7 +179,8 @@ fn once_more(entry: TreeEntry) -> Work {
 fn link_change(
     shared: &Shared<'_>,
     entry: &TreeEntry,
-    (meta, stands): (&Meta, Option<&Meta>),
+    meta: &Meta,
+    stands: Option<&Meta>,
     first: &TreeEntry,
 ) -> Option<Box<Change>> {
     let name = Name::here(entry.name.clone(), None);
@@ -203,12 +200,13 @@ fn link(
     shared: &Shared<'_>,
     copied: &Copied,
     entry: &TreeEntry,
-    (file, meta): (FileState, &Meta),
+    file: FileState,
+    meta: &Meta,
 ) -> Result<(), Problem> {
     let (there, stood) = (&copied.entry, stands_at(shared, entry));
     let is_linked = stood.as_ref().is_some_and(|stood| copied.copy == Some(id(stood)));
-    let change = if is_linked { None } else { link_change(shared, entry, (meta, stood.as_ref()), there) };
-    match linked(shared, copied, entry, (meta, change))? {
+    let change = if is_linked { None } else { link_change(shared, entry, meta, stood.as_ref(), there) };
+    match linked(shared, copied, entry, meta, change)? {
         Ok(()) => shared.skip_named(&entry.directory.root, meta),
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
         Err(Errno::EMLINK) => copy_instead(shared, there, entry, file),
@@ -233,7 +231,8 @@ fn linked(
     shared: &Shared<'_>,
     copied: &Copied,
     entry: &TreeEntry,
-    (meta, change): (&Meta, Option<Box<Change>>),
+    meta: &Meta,
+    change: Option<Box<Change>>,
 ) -> Result<Outcome<()>, Problem> {
     let there = &copied.entry;
     if shared.settings.options.dry_run {
@@ -316,7 +315,7 @@ fn list_again(shared: &Shared<'_>, there: &TreeEntry, meta: &Meta, folder: &File
         journal.know(&target);
         // Its content may still be in the cache alone.
         let mark = journal::mark(&there.directory.path_sum, &there.name, meta, &target);
-        let problem = journal.add(mark, &target, (Written::Cached, false));
+        let problem = journal.add(mark, &target, Written::Cached, false);
         problem.into_iter().for_each(|problem| there.directory.root.report(&shared.ledger, problem));
     }
 }
@@ -356,7 +355,7 @@ pub(super) fn link_into(shared: &Shared<'_>, entry: &TreeEntry, held: &File, to:
 fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> Outcome<bool> {
     let TreeEntry { directory, name } = entry;
     let claimed = || directory.claim_link(to, name);
-    let taken = |old| TakenName::linked(shared, (to, name), held, old);
+    let taken = |old| TakenName::linked(shared, to, name, held, old);
     // A run with nothing to do writes nothing, nor notes of what it might put.
     let is_free = directory.traits.fresh || names::metadata(to, name).is_err();
     if is_free {

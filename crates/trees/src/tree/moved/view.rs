@@ -24,9 +24,6 @@ use datapump_files::commit::{final_name, reserved};
 use datapump_files::disk::{self, FileCalls, Folder, Meta, Outcome, file_meta, folder_of, kind, names};
 use datapump_files::identity::{FileId, id};
 
-/// A folder that was opened, and its path for messages.
-type OpenedPath<'run> = (&'run Arc<File>, &'run Path);
-
 /// How far the time is from its own that a folder gets for a moment: farther than any clock is coarse.
 const AWAY_NS: i128 = 4_000 * 1_000_000_000;
 
@@ -72,8 +69,10 @@ impl Drop for ViewProbe {
 
 /// Refuses a removal from a folder that shows what is in the folder of the copies.
 pub(super) fn check_apart(
-    (source, from): OpenedPath<'_>,
-    (target, to): OpenedPath<'_>,
+    source: &Arc<File>,
+    from: &Path,
+    target: &Arc<File>,
+    to: &Path,
     class: Class,
 ) -> Result<(), Problem> {
     let (from, to) = (shown_path(from).to_string(), (to, shown_path(to)));
@@ -179,7 +178,7 @@ pub(crate) fn check_views(items: &[Item], options: &Options) -> Result<(), Probl
             continue;
         }
         let Ok(source) = names::find_folder(from) else { continue };
-        check_apart((&Arc::new(source), from), (&target, folder_or_root(item, &at.path)), Class::Usage)?;
+        check_apart(&Arc::new(source), from, &target, folder_or_root(item, &at.path), Class::Usage)?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use crate::run::owner::Ready;
 use crate::tree::Shared;
 use crate::tree::batch::cursor::BatchCursor;
 use crate::tree::rules::compare::{self, Compared, Pair};
-use crate::tree::state::tree_file::{Against, TreeFile};
+use crate::tree::state::tree_file::{Against, OpenedFile, TreeFile};
 use crate::tree::walk;
 use datapump_files::disk::{FileKind, names};
 use datapump_files::identity::tick;
@@ -39,11 +39,12 @@ impl BatchCursor {
         shared: &Shared<'_>,
         waits: &mut Waits,
         name: &Name,
-        (other, against): (File, Against),
+        other: File,
+        against: Against,
     ) -> Result<Option<Ready>, Problem> {
-        let (one, meta, look) = self.open_file(shared, name, shared.compares_by_sums())?;
-        let pair = Pair { meta, look, one, other: Arc::new(Handle::Os(other)), is_other_name: false };
-        self.read_both(shared, waits, name, pair, (Finish::Checked, against))
+        let one = self.open_file(shared, name, shared.compares_by_sums())?;
+        let pair = Pair { one, other: Arc::new(Handle::Os(other)), is_other_name: false };
+        self.read_both(shared, waits, name, pair, Finish::Checked, against)
     }
 
     /// Compares a name with the one in the other tree.
@@ -55,9 +56,9 @@ impl BatchCursor {
     ) -> Result<Option<Ready>, Problem> {
         let now_ns = tick::now_ns();
         let meta = self.meta(name)?;
-        match compare::compare(shared, self, name, (&meta, now_ns))? {
+        match compare::compare(shared, self, name, &meta, now_ns)? {
             Compared::Content(pair) => {
-                self.read_both(shared, waits, name, pair, (Finish::Nothing, Against::Target))
+                self.read_both(shared, waits, name, pair, Finish::Nothing, Against::Target)
             }
             Compared::Done if meta.kind == FileKind::Folder => {
                 walk::enter_compared(shared, self, name).map(|()| None)
@@ -72,21 +73,22 @@ impl BatchCursor {
         shared: &Shared<'_>,
         waits: &mut Waits,
         name: &Name,
-        Pair { meta, look, one, other, is_other_name }: Pair,
-        (finish, against): (Finish, Against),
+        Pair { one: OpenedFile { held, meta, look }, other, is_other_name }: Pair,
+        finish: Finish,
+        against: Against,
     ) -> Result<Option<Ready>, Problem> {
         let (path, other_path) = (self.source_path(&name.name), self.target_path(&name.name));
-        let traits = self.traits_of(&one, &meta);
+        let traits = self.traits_of(&held, &meta);
         // Files that the kernel makes up as they are read have no size that tells.
-        let is_read_to_end = traits.made_up || sizes::goes_on_in(&one, &meta, traits.source_magic, &path)?;
+        let is_read_to_end = traits.made_up || sizes::goes_on_in(&held, &meta, traits.source_magic, &path)?;
         let ranges =
-            if is_read_to_end { Ok(None) } else { compare::ranges(shared, &meta, &one, &other).map(Some) };
+            if is_read_to_end { Ok(None) } else { compare::ranges(shared, &meta, &held, &other).map(Some) };
         let ranges = ranges.map_err(|errno| Problem::system(Operation::ReadMap, &path, errno.0))?;
-        let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &one, &meta, false) };
+        let facts = Facts { bytes_are_looked_at: true, ..self.facts(shared, &held, &meta, false) };
         let how = copy_method::decide(&facts, shared.settings.options);
-        let watched = !traits.made_up && !one.is_read_once();
+        let watched = !traits.made_up && !held.is_read_once();
         let folder = self.source().folder_of(&name.name);
-        let original = Original { folder, watched, ..Original::new(path.clone(), one, meta, look) };
+        let original = Original { folder, watched, ..Original::new(path.clone(), held, meta, look) };
         let opened = Opened::file(original, ranges);
         let ends = open::ends(shared, &path, &other_path, opened, how, &mut OpenTarget::Compare(other))?;
         let entry = self.entry(&name.name);

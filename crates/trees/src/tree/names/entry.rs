@@ -29,7 +29,7 @@ use crate::run::plan::FilePlan;
 use crate::setup::options::Sync;
 use crate::tree::batch::cursor::BatchCursor;
 use crate::tree::findings;
-use crate::tree::state::tree_file::TreeFile;
+use crate::tree::state::tree_file::{OpenedFile, TreeFile};
 use crate::tree::{Shared, Work};
 use datapump_engine::{Errno, Handle};
 use datapump_files::commit::{Before, FinalName, StagedFile};
@@ -43,6 +43,14 @@ const SYNCED_MIN_BYTES: u64 = 4 << 20;
 
 /// A file must let its owner write to get extended attributes: xattr(7). Most modes do, and are right from the start.
 const WRITABLE: u32 = 0o600;
+
+/// How a new file is begun.
+#[derive(Clone, Copy)]
+struct Staging<'run> {
+    before: Before,
+    is_small: bool,
+    resumes: Option<&'run ResumeRequest>,
+}
 
 impl BatchCursor {
     /// Whether no pattern leaves it out.
@@ -102,21 +110,21 @@ impl BatchCursor {
         shared: &Shared<'_>,
         name: &Name,
         is_whole: bool,
-    ) -> Result<(Held, Meta, TimeLook), Problem> {
+    ) -> Result<OpenedFile, Problem> {
         let now_ns = tick::now_ns();
         // One that changed before is opened: what becomes longer while it is open can be compared with its copy.
         let small_bytes = shared.settings.shape.request_bytes;
         let bytes_max = if self.directory.was_missed(&name.name) { 0 } else { small_bytes };
         let small = SmallRead { bytes_max, is_whole, any_length: true };
         let path = self.source_path(&name.name);
-        let (held, meta) = self.open_listed(shared, name, (&path, small))?;
+        let (held, meta) = self.open_listed(shared, name, &path, small)?;
         if meta.kind != FileKind::Regular {
             let words = "is no file any more; copy again when the source is quiet";
             return Err(Problem::new(Class::Changed, Operation::Open, &path, words));
         }
         let look = self.look(now_ns, &held, &meta);
         held.elsewhere().inspect(|file| report_opened(shared, &***file));
-        Ok((held, meta, look))
+        Ok(OpenedFile { held, meta, look })
     }
 
     /// What the times of a file could tell that was looked at after this moment.
@@ -134,7 +142,7 @@ impl BatchCursor {
         &self,
         shared: &Shared<'_>,
         name: &Name,
-        (held, meta, look): (Held, Meta, TimeLook),
+        OpenedFile { held, meta, look }: OpenedFile,
         before: Before,
         tree_file: TreeFile,
     ) -> Result<(Arc<Task>, How), Problem> {
@@ -157,14 +165,19 @@ impl BatchCursor {
         let original = Original::new(source_path.clone(), held, meta, look).with_lasting_time();
         let original = Original { folder, watched, ..original };
         let wish = resumed::wish(shared, Some(&original), how).filter(|_| !small);
-        let way = (before, small, wish.as_ref());
+        let staging = Staging { before, is_small: small, resumes: wish.as_ref() };
         self.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
         if small && !traits.fresh {
             let folder = || self.target.clone().map(Folder::Os);
             resumed::forget(shared, folder, &name.name, &target_path);
         }
-        let staged = self.stage(shared, (&name.name, &target_path), &original, way)?;
-        let mut landing = OpenTarget::StagedFile(staged);
+        let stage = || self.stage(shared, &name.name, &target_path, &original, staging);
+        // In a folder of this user that only its mode closes, too.
+        let staged = match stage() {
+            Err(problem) if problem.class == Class::Denied && self.directory.open_up() => stage(),
+            staged => staged,
+        };
+        let mut landing = OpenTarget::StagedFile(staged?);
         let opened = Opened::file(original, ranges);
         // One call copies a small file of a tree, and shares its blocks where the file system can.
         let shares = !small || self.directory.root.is_named();
@@ -235,29 +248,14 @@ impl BatchCursor {
         }
     }
 
-    /// The new file; in a folder of this user that only its mode closes, too.
+    /// The new file, without a name where that can be had and the file is small, else under a temporary one.
     fn stage(
         &self,
         shared: &Shared<'_>,
-        names: (&OsStr, &Path),
+        name: &OsStr,
+        path: &Path,
         original: &Original,
-        way: (Before, bool, Option<&ResumeRequest>),
-    ) -> Result<StagedFile, Problem> {
-        match self.staged(shared, names, original, way) {
-            Err(problem) if problem.class == Class::Denied && self.directory.open_up() => {
-                self.staged(shared, names, original, way)
-            }
-            staged => staged,
-        }
-    }
-
-    /// Without a name where that can be had and the file is small, else under a temporary one.
-    fn staged(
-        &self,
-        shared: &Shared<'_>,
-        (name, path): (&OsStr, &Path),
-        original: &Original,
-        (before, small, wish): (Before, bool, Option<&ResumeRequest>),
+        Staging { before, is_small, resumes }: Staging<'_>,
     ) -> Result<StagedFile, Problem> {
         let target = self.target.as_ref().expect("files are made where there is a target");
         let folder = Folder::Os(Arc::clone(target));
@@ -278,23 +276,23 @@ impl BatchCursor {
             return if shared.settings.options.durability.inplace {
                 confidential::in_place(shared, at, Some(original), &siblings)
             } else {
-                StagedFile::checked(at, Before::Anything, wish, &siblings)
+                StagedFile::checked(at, Before::Anything, resumes, &siblings)
             };
         }
         // A name that replaces another is a temporary one for a moment.
         let keeps_names = self.directory.traits.append_only() && before == Before::Anything;
-        if small
+        if is_small
             && !keeps_names
             && let Some(staged) = StagedFile::unnamed(&folder, name, path, mode, before)?
         {
             return Ok(staged);
         }
         let at = FinalName { folder, name: name.to_owned(), path: path.to_path_buf() };
-        if small && !self.directory.traits.append_only() {
+        if is_small && !self.directory.traits.append_only() {
             // One that cannot get its name has cost little.
-            StagedFile::temporary(at, before, wish, &siblings)
+            StagedFile::temporary(at, before, resumes, &siblings)
         } else {
-            StagedFile::checked(at, before, wish, &siblings)
+            StagedFile::checked(at, before, resumes, &siblings)
         }
     }
 

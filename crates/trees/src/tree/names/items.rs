@@ -42,7 +42,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return open_file(shared, waits, item);
     };
-    if let Err(problem) = begin_tree::begin_tree(shared, item, (from, to)) {
+    if let Err(problem) = begin_tree::begin_tree(shared, item, from, to) {
         shared
             .ledger
             .failed_whole

@@ -14,7 +14,6 @@ use datapump_core::verdict::Waits;
 use crate::folder::directory::{Looked, NotCopied};
 use crate::folder::root::InTheWay;
 use crate::listed::Name;
-use crate::open::held::Held;
 use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::report::change::ChangeKind;
@@ -34,13 +33,12 @@ use crate::tree::rules::left_out;
 use crate::tree::rules::update_existing;
 use crate::tree::state::in_the_way::Staged;
 use crate::tree::state::links::{FileState, TreeEntry};
-use crate::tree::state::tree_file::{Against, TreeFile};
+use crate::tree::state::tree_file::{Against, OpenedFile, TreeFile};
 use crate::tree::walk::{self, OpenedSource};
 use datapump_files::commit::reserved::{LIST_NAME, may_be_pumps, may_be_temporary};
 use datapump_files::commit::{Before, final_name};
 use datapump_files::disk::{FileKind, Meta, names};
 use datapump_files::identity::id;
-use datapump_files::identity::tick::TimeLook;
 
 /// What an action leads to.
 enum Done {
@@ -51,12 +49,6 @@ enum Done {
 }
 
 const ENDED: Result<Done, Problem> = Ok(Done::Ended(None));
-
-/// A file that is open to be copied, and what its times could tell.
-pub(super) struct OpenedFile {
-    pub(super) held: Held,
-    pub(super) look: TimeLook,
-}
 
 /// A name, with what was found and opened for it so far.
 struct NameWork<'work> {
@@ -238,15 +230,14 @@ impl NameWork<'_> {
             NameFact::IsSameFile => self.is_same_file(),
             NameFact::TimeTells => {
                 let (source, existing) = self.both()?;
-                !kept_times::says_nothing(shared, cursor.target()?, (&source, &existing))
+                !kept_times::says_nothing(shared, cursor.target()?, &source, &existing)
             }
             NameFact::MayHide => {
-                let both = self.both()?;
-                let place = (cursor.target()?, &*name.name);
+                let (source, existing) = self.both()?;
                 // Named files are few: their content is compared whatever clock their file system has.
                 let is_named = cursor.directory.root.is_named();
                 let magic = || if is_named { 0 } else { cursor.source.magic() };
-                kept_times::may_hide(shared, place, (&both.0, &both.1), magic)
+                kept_times::may_hide(shared, cursor.target()?, &name.name, &source, &existing, magic)
             }
             NameFact::HiddenEqual => !cursor.hidden_differ(shared, name),
             NameFact::SameValue => {
@@ -255,7 +246,7 @@ impl NameWork<'_> {
             }
             NameFact::OlderToRead => {
                 let meta = self.meta()?;
-                self.older = link_dest::open_unchanged(shared, &self.entry(), (name, &meta))?;
+                self.older = link_dest::open_unchanged(shared, &self.entry(), name, &meta)?;
                 self.older.is_some()
             }
             NameFact::CopiedFirst => make_way::is_copied_first(shared, cursor, name),
@@ -299,7 +290,7 @@ impl NameWork<'_> {
     fn ours(&mut self) -> Result<Ours, Problem> {
         let (memory, cursor, name) = (&self.shared.trees.memory, self.cursor, &self.name.name);
         let Some(existing) = self.machine.facts.existing.flatten() else { return Ok(Ours::No) };
-        memory.ours((&cursor.directory, name), || self.meta(), &existing)
+        memory.ours(&cursor.directory, name, || self.meta(), &existing)
     }
 
     fn has_room(&self) -> Result<bool, Problem> {
@@ -364,7 +355,7 @@ impl NameWork<'_> {
             NameAction::SetAttributes => {
                 let (keep, (meta, existing)) = (&shared.settings.options.attributes.keep, self.both()?);
                 shared.trees.opens_for_attributes.fetch_or(keep.acl || keep.xattrs, Ordering::Relaxed);
-                update_existing::adjust(shared, (&self.entry(), name), &meta, &existing).and(ENDED)
+                update_existing::adjust(shared, &self.entry(), name, &meta, &existing).and(ENDED)
             }
             NameAction::Enter | NameAction::MakeFolder { .. } => {
                 let (existing, opened) = (self.machine.facts.existing.flatten(), self.opened_folder());
@@ -394,9 +385,8 @@ impl NameWork<'_> {
     fn check_backups(&self) -> Result<(), Problem> {
         let (directory, facts) = (&self.cursor.directory, &self.machine.facts);
         let Some(target) = &directory.target else { return Ok(()) };
-        let existing = facts.existing.flatten();
-        let entry = (existing.as_ref(), facts.kind == Some(FileKind::Folder));
-        directory.root.backups.check_name(target, &self.name.name, entry)
+        let (existing, is_folder) = (facts.existing.flatten(), facts.kind == Some(FileKind::Folder));
+        directory.root.backups.check_name(target, &self.name.name, existing.as_ref(), is_folder)
     }
 
     /// A source that can be read once is not compared: it counts as other content.
@@ -406,7 +396,7 @@ impl NameWork<'_> {
             return Ok(Done::GoesOn);
         }
         let existing = self.cursor.open_there(&self.name.name)?;
-        self.cursor.check(self.shared, waits, self.name, (existing, Against::Target)).map(Done::Ended)
+        self.cursor.check(self.shared, waits, self.name, existing, Against::Target).map(Done::Ended)
     }
 
     fn compare_older(&mut self, waits: &mut Waits) -> Result<Done, Problem> {
@@ -415,7 +405,7 @@ impl NameWork<'_> {
             return Ok(Done::GoesOn);
         }
         let older = self.older.take().expect("it was found to be read");
-        self.cursor.check(self.shared, waits, self.name, (older, Against::Older)).map(Done::Ended)
+        self.cursor.check(self.shared, waits, self.name, older, Against::Older).map(Done::Ended)
     }
 
     /// A dry run removes nothing, and goes on as if it had.
@@ -478,9 +468,9 @@ impl NameWork<'_> {
             }
             Some(FileKind::Regular) if shared.settings.options.dry_run => drop(self.meta()?),
             Some(FileKind::Regular) => {
-                let (held, meta, look) = cursor.open_file(shared, name, false)?;
-                self.set_source(meta);
-                self.open = Some(OpenedFile { held, look });
+                let opened = cursor.open_file(shared, name, false)?;
+                self.set_source(opened.meta);
+                self.open = Some(opened);
             }
             _ => {
                 let meta = self.meta()?;
@@ -513,7 +503,7 @@ impl NameWork<'_> {
         let why = update_existing::why_left(reason);
         if reason == LeaveReason::Ours {
             let both = self.both()?;
-            return update_existing::committed(shared, &entry, (&both.0, &both.1));
+            return update_existing::committed(shared, &entry, &both.0, &both.1);
         }
         if self.machine.facts.kind == Some(FileKind::Folder) {
             update_existing::tell_kept(shared, &entry, why);
@@ -525,7 +515,7 @@ impl NameWork<'_> {
                 update_existing::kept(shared, &entry, &both.0, why);
                 Ok(())
             }
-            _ => update_existing::left(shared, &entry, (&both.0, &both.1), why),
+            _ => update_existing::left(shared, &entry, &both.0, &both.1, why),
         }
     }
 
@@ -551,10 +541,10 @@ impl NameWork<'_> {
     fn link_older(&mut self) -> Result<Done, Problem> {
         let (entry, meta) = (self.entry(), self.meta()?);
         let (shared, is_in_the_way) = (self.shared, self.is_in_the_way());
-        if is_in_the_way && link_dest::can_link_unchanged(shared, &entry, (self.name, &meta))? {
+        if is_in_the_way && link_dest::can_link_unchanged(shared, &entry, self.name, &meta)? {
             return self.clear_for_link();
         }
-        if !is_in_the_way && let Some(file) = link_dest::link_unchanged(shared, &entry, (self.name, &meta))? {
+        if !is_in_the_way && let Some(file) = link_dest::link_unchanged(shared, &entry, self.name, &meta)? {
             shared.skip_named(&entry.directory.root, &meta);
             linking::stands(shared, &entry, self.links.take(), Some(file));
             return ENDED;
@@ -569,7 +559,7 @@ impl NameWork<'_> {
         let existing = self.machine.facts.existing.flatten().filter(|_| replaces);
         let directory = &cursor.directory;
         let change = findings::change(shared, directory, ChangeKind::Copy, name, &meta, existing.as_ref());
-        let Some(OpenedFile { held, look }) = self.open.take() else {
+        let Some(opened) = self.open.take() else {
             // Of a free name the look before has reported what the folder refuses.
             let is_new = replaces || directory.root.is_named();
             let is_new = is_new && !(replaces && cursor.is_in_place(shared));
@@ -592,7 +582,7 @@ impl NameWork<'_> {
             is_new: existing.is_none(),
             ..TreeFile::new(entry)
         };
-        let (task, how) = cursor.prepare(shared, name, (held, meta, look), before, tree_file)?;
+        let (task, how) = cursor.prepare(shared, name, OpenedFile { meta, ..opened }, before, tree_file)?;
         // From now on the task has them.
         self.links = None;
         cursor.hand_on(shared, waits, task, how).map(Done::Ended)

@@ -137,15 +137,15 @@ fn directory(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<Directory>, 
     if shared.settings.writes && group.iter().any(|named| is_file(&named.item)) {
         put_on_devices(shared, side.as_deref());
     }
-    let target_path = (shown_folder_of(&at.path), target_meta.as_ref());
-    let mut root = Root::new(&source.meta, target_path, List::begun(None));
+    let target_path = shown_folder_of(&at.path);
+    let mut root = Root::new(&source.meta, target_path, target_meta.as_ref(), List::begun(None));
     let is_lone = matches!(first.source, Place::Web(_) | Place::Stripe(_));
     root.named = Some(NamedRoot { is_alone: is_alone(shared), is_lone });
     root.shares_target = shared.trees.targets_overlap;
     root.number = first.number;
     let link_dest = target.map(|target| target.link_dest).unwrap_or_default();
     shared.trees.names_begun.fetch_add(1, Ordering::Relaxed);
-    Ok(Directory::new(None, &Arc::new(root), (source, side), traits, link_dest))
+    Ok(Directory::new(None, &Arc::new(root), source, side, traits, link_dest))
 }
 
 fn is_file(item: &Item) -> bool {
@@ -236,7 +236,7 @@ fn target_of(shared: &Shared<'_>, at: &PathAt, folder: Arc<File>) -> Result<Name
         target_flags: side.flags(),
         syncs_whole: kind::syncs_whole(magic),
         handed_down: disk::handed_down(&folder),
-        unverified: shared.trees.memory.of_root(&shared.ledger, None, (&folder, path)),
+        unverified: shared.trees.memory.of_root(&shared.ledger, None, &folder, path),
         ..Traits::default()
     };
     let link_dest = link_dest(shared, path).map_err(NotBegun::Alone)?;

@@ -148,11 +148,11 @@ fn replace(
         New { made: true, bare: handed_down.is_none(), handed_down, shows_taken: false, replaced: stood };
     let kept = match own_attributes::lost(shared, target, meta) {
         Some(lost) => Ok(Ok(lost)),
-        None => cursor.source().copy_attributes(name, (&source_path, meta), to, keep, new),
+        None => cursor.source().copy_attributes(name, &source_path, meta, to, keep, new),
     };
     let done = kept.and_then(|kept| {
         shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
-        let taken = TakenName::taken(shared, (target, &name.name), &held, Some(meta));
+        let taken = TakenName::taken(shared, target, &name.name, &held, Some(meta));
         if stands {
             backup::of_entry(shared, &cursor.directory, taken, || {
                 let kept = |errno| final_name::of_kept(wrong(errno), target, &name.name);

@@ -20,17 +20,17 @@ pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> 
     let Some(tree_file) = task.kept::<TreeFile>() else { return Ok(()) };
     let original = task.original.as_ref();
     if tree_file.against == Against::Older {
-        come_back(shared, (tree_file, original), Looked::EqualsOlder);
+        come_back(shared, tree_file, original, Looked::EqualsOlder);
     } else if let Some(original) = original
         && !update_existing::has_right_content(shared, &tree_file.entry, original)?
     {
-        come_back(shared, (tree_file, Some(original)), Looked::Replaces);
+        come_back(shared, tree_file, Some(original), Looked::Replaces);
     }
     Ok(())
 }
 
 /// A name is dealt with once more, with what is known about it.
-fn come_back(shared: &Shared<'_>, (tree_file, original): (&TreeFile, Option<&Original>), looked: Looked) {
+fn come_back(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Original>, looked: Looked) {
     let directory = Arc::clone(&tree_file.entry.directory);
     directory.hold();
     let unread = || Name::here(tree_file.entry.name.clone(), Some(FileKind::Regular));
@@ -51,7 +51,7 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
             Against::Older => Looked::DiffersFromOlder,
             Against::Target => Looked::Replaces,
         };
-        come_back(shared, (tree_file, task.original.as_ref()), looked);
+        come_back(shared, tree_file, task.original.as_ref(), looked);
     }
     settled::settle(shared, task, false);
 }

@@ -21,11 +21,11 @@ use crate::tree::findings::compare_attributes;
 use crate::tree::findings::compare_attributes::{differs, mode_and_time};
 use crate::tree::links::equal;
 use crate::tree::state::links::TreeEntry;
+use crate::tree::state::tree_file::OpenedFile;
 use crate::units::number_of;
 use datapump_files::disk::{self, FileKind, Meta, kind, names};
 use datapump_files::holes;
 use datapump_files::identity;
-use datapump_files::identity::tick::TimeLook;
 
 /// What was found about a name that stands in both trees.
 pub(crate) enum Compared {
@@ -37,9 +37,7 @@ pub(crate) enum Compared {
 
 /// Two open files whose content is compared.
 pub(crate) struct Pair {
-    pub(crate) meta: Meta,
-    pub(crate) look: TimeLook,
-    pub(crate) one: Held,
+    pub(crate) one: OpenedFile,
     pub(crate) other: Arc<Handle>,
     /// Another name of the same file was compared before, in both trees.
     pub(crate) is_other_name: bool,
@@ -50,7 +48,8 @@ pub(crate) fn compare(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
-    (meta, now_ns): (&Meta, i128),
+    meta: &Meta,
+    now_ns: i128,
 ) -> Result<Compared, Problem> {
     let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
     let Some(there) = cursor.there(&name.name)? else {
@@ -62,14 +61,14 @@ pub(crate) fn compare(
     }
     let mut is_other_name = false;
     if !shared.settings.options.comparison.content_only {
-        mode_and_time(shared, (&path, &other_path), meta, &there);
-        is_other_name = links(shared, cursor, name, (meta, &there))?;
+        mode_and_time(shared, &path, &other_path, meta, &there);
+        is_other_name = links(shared, cursor, name, meta, &there)?;
     }
     if shared.settings.options.comparison.compare_attributes {
-        compare_attributes::of_name(shared, cursor, name, (meta, &there))?;
+        compare_attributes::of_name(shared, cursor, name, meta, &there)?;
     }
     match meta.kind {
-        FileKind::Regular => match content(shared, cursor, name, (meta, now_ns), &there)? {
+        FileKind::Regular => match content(shared, cursor, name, meta, now_ns, &there)? {
             Compared::Content(pair) => Ok(Compared::Content(Pair { is_other_name, ..pair })),
             Compared::Done => Ok(Compared::Done),
         },
@@ -92,7 +91,8 @@ fn links(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
-    (one, other): (&Meta, &Meta),
+    one: &Meta,
+    other: &Meta,
 ) -> Result<bool, Problem> {
     if one.kind == FileKind::Folder || (one.links < 2 && other.links < 2) {
         return Ok(false);
@@ -124,7 +124,8 @@ fn content(
     shared: &Shared<'_>,
     cursor: &BatchCursor,
     name: &Name,
-    (meta, now_ns): (&Meta, i128),
+    meta: &Meta,
+    now_ns: i128,
     there: &Meta,
 ) -> Result<Compared, Problem> {
     let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
@@ -152,17 +153,21 @@ fn content(
     let other = names::open_source(target, &name.name, true);
     let other = Handle::Os(other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?);
     if !is_equal || target_may_lie {
-        ends_alike((cursor, &path, &other_path), (&held, meta), &other)?;
+        ends_alike(cursor, &path, &other_path, &held, meta, &other)?;
     }
-    let (look, other) = (cursor.look(now_ns, &held, meta), Arc::new(other));
-    Ok(Compared::Content(Pair { meta: *meta, look, one: held, other, is_other_name: false }))
+    let look = cursor.look(now_ns, &held, meta);
+    let (one, other) = (OpenedFile { held, meta: *meta, look }, Arc::new(other));
+    Ok(Compared::Content(Pair { one, other, is_other_name: false }))
 }
 
 /// Whether the other file ends where the first one does, unless that is known when all is read alone. Of what may tell a
 /// size that is not that of its content a read says.
 fn ends_alike(
-    (cursor, path, other_path): (&BatchCursor, &Path, &Path),
-    (one, meta): (&Held, &Meta),
+    cursor: &BatchCursor,
+    path: &Path,
+    other_path: &Path,
+    one: &Held,
+    meta: &Meta,
     other: &Handle,
 ) -> Result<(), Problem> {
     let (traits, bytes) = (cursor.directory.traits, meta.size_bytes);

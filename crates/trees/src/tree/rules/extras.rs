@@ -87,7 +87,7 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
         }
         cookie = next;
         for name in &names {
-            match extras.is_compared_there(directory, &one, (target, name))? {
+            match extras.is_compared_there(directory, &one, target, name)? {
                 Some(true) => {}
                 None if is_backwards => {
                     let kind = kind_of(target, name)?;
@@ -148,7 +148,8 @@ impl Extras<'_> {
         &self,
         directory: &Directory,
         listed: &Origin,
-        (side, name): (&FolderSide, &Name),
+        side: &FolderSide,
+        name: &Name,
     ) -> Result<Option<bool>, Problem> {
         let is_included = |kind| self.is_original || self.is_included(side, name, kind);
         let of_any_kind = is_included(FileKind::Regular);
@@ -203,6 +204,6 @@ impl Extras<'_> {
 
     fn tell_missing(&self, side: &FolderSide, name: &Name, kind: FileKind) -> Result<(), Problem> {
         let missing = side.path_below(&self.other).join(&name.name);
-        left_out::tell_missing(self.shared, side, (name, kind), (&missing, self.is_original))
+        left_out::tell_missing(self.shared, side, name, kind, &missing, self.is_original)
     }
 }

@@ -54,8 +54,10 @@ pub(crate) fn is_unfinished(cursor: &BatchCursor, name: &Name) -> Problem {
 pub(crate) fn tell_missing(
     shared: &Shared<'_>,
     side: &FolderSide,
-    (name, kind): (&Name, FileKind),
-    (missing, is_original): (&Path, bool),
+    name: &Name,
+    kind: FileKind,
+    missing: &Path,
+    is_original: bool,
 ) -> Result<(), Problem> {
     let path = side.path_of(&name.name);
     let is_list = name.name == LIST_NAME;

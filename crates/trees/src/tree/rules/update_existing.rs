@@ -86,14 +86,15 @@ fn count(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
 pub(crate) fn left(
     shared: &Shared<'_>,
     entry: &TreeEntry,
-    (meta, there): (&Meta, &Meta),
+    meta: &Meta,
+    there: &Meta,
     why: &str,
 ) -> Result<(), Problem> {
     tell_kept(shared, entry, why);
-    stays(shared, entry, (meta, there))
+    stays(shared, entry, meta, there)
 }
 
-fn stays(shared: &Shared<'_>, entry: &TreeEntry, (meta, there): (&Meta, &Meta)) -> Result<(), Problem> {
+fn stays(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, there: &Meta) -> Result<(), Problem> {
     if let Met::First(links) = linking::meet(shared, entry, meta, None, false)? {
         count(shared, entry, meta);
         linking::stands(shared, entry, links, Some(id(there)));
@@ -106,7 +107,8 @@ fn stays(shared: &Shared<'_>, entry: &TreeEntry, (meta, there): (&Meta, &Meta)) 
 pub(crate) fn committed(
     shared: &Shared<'_>,
     entry: &TreeEntry,
-    (meta, there): (&Meta, &Meta),
+    meta: &Meta,
+    there: &Meta,
 ) -> Result<(), Problem> {
     tell_kept(shared, entry, why_left(LeaveReason::Ours));
     let (flags, source) = (&shared.trees.flags, shared.settings.options.attributes.keep.given.of(meta));
@@ -125,7 +127,8 @@ pub(crate) fn committed(
 /// Sets the attributes of a file whose content is right.
 pub(crate) fn adjust(
     shared: &Shared<'_>,
-    (entry, name): (&TreeEntry, &Name),
+    entry: &TreeEntry,
+    name: &Name,
     meta: &Meta,
     there: &Meta,
 ) -> Result<(), Problem> {
@@ -134,20 +137,21 @@ pub(crate) fn adjust(
         // The names of one file at the target have the same attributes: they are set once.
         let is_first = shared.trees.memory.is_first_report(there);
         shared.ledger.tell(change.filter(|_| is_first));
-        return left(shared, entry, (meta, there), "its attributes would be set");
+        return left(shared, entry, meta, there, "its attributes would be set");
     }
     // What was not kept whole is told as that.
-    if set_attributes(shared, (entry, name), meta, there)? {
+    if set_attributes(shared, entry, name, meta, there)? {
         shared.ledger.tally().done.adjusted += 1;
         shared.ledger.tell(change);
     }
-    stays(shared, entry, (meta, there))
+    stays(shared, entry, meta, there)
 }
 
 /// Whether it has all of them now.
 fn set_attributes(
     shared: &Shared<'_>,
-    (entry, name): (&TreeEntry, &Name),
+    entry: &TreeEntry,
+    name: &Name,
     meta: &Meta,
     there: &Meta,
 ) -> Result<bool, Problem> {
@@ -173,7 +177,7 @@ fn set_attributes(
     let to = AttributeHolder::Held(&held);
     let from_path = entry.directory.source.path_of(&entry.name);
     let keep = shared.settings.options.attributes.keep;
-    let lost = origin.copy_attributes(name, (&from_path, meta), to, keep, New::default())?;
+    let lost = origin.copy_attributes(name, &from_path, meta, to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &path(), errno.0))?;
     let is_whole = shared.ledger.tell_lost(lost, path).is_empty();
     entry.directory.root.journal().inspect(|journal| journal.know(there));
@@ -216,9 +220,9 @@ pub(crate) fn has_right_content(
     }
     match machine.poll() {
         NameStep::Perform(NameAction::Leave(_)) => {
-            left(shared, entry, (meta, &existing), why_left(LeaveReason::EqualInContent))?;
+            left(shared, entry, meta, &existing, why_left(LeaveReason::EqualInContent))?;
         }
-        NameStep::Perform(NameAction::SetAttributes) => adjust(shared, (entry, &name), meta, &existing)?,
+        NameStep::Perform(NameAction::SetAttributes) => adjust(shared, entry, &name, meta, &existing)?,
         _ => return Ok(false),
     }
     Ok(true)

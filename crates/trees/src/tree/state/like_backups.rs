@@ -95,9 +95,17 @@ fn may_be_one(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
+/// An existing entry of a folder.
+#[derive(Clone, Copy)]
+pub(crate) struct NamedEntry<'run> {
+    pub(crate) folder: &'run File,
+    pub(crate) name: &'run OsStr,
+    pub(crate) meta: &'run Meta,
+}
+
 /// Whether a folder may take a name that stands in it, and another one that is written otherwise, for one. The file
 /// system is asked; of letters that are not ASCII it cannot be.
-pub(crate) fn may_fold(folder: &File, name: &OsStr, stood: &Meta) -> bool {
+pub(crate) fn may_fold(NamedEntry { folder, name, meta }: NamedEntry<'_>) -> bool {
     let swap = |byte: &u8| {
         if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }
     };
@@ -106,7 +114,7 @@ pub(crate) fn may_fold(folder: &File, name: &OsStr, stood: &Meta) -> bool {
         && (!name.as_bytes().is_ascii()
             || swapped == name
             || match names::metadata(folder, &swapped) {
-                Ok(found) => id(&found) == id(stood),
+                Ok(found) => id(&found) == id(meta),
                 Err(errno) => errno != Errno::ENOENT,
             })
 }

@@ -75,7 +75,8 @@ impl RunMemory {
     /// Whether the existing file of a name is this command's. The source is asked for only where it may be.
     pub(crate) fn ours<E>(
         &self,
-        (directory, name): (&Directory, &OsStr),
+        directory: &Directory,
+        name: &OsStr,
         source: impl FnOnce() -> Result<Meta, E>,
         existing: &Meta,
     ) -> Result<Ours, E> {
@@ -89,7 +90,7 @@ impl RunMemory {
             Ours::Earlier
         } else if !is_unverified {
             Ours::No
-        } else if self.may_be_copy((directory, name), &source, existing) {
+        } else if self.may_be_copy(directory, name, &source, existing) {
             Ours::Unverified
         } else {
             Ours::Touched
@@ -97,7 +98,7 @@ impl RunMemory {
     }
 
     /// Whether an unverified file may be of a copy of this source: it is not somebody's own work.
-    fn may_be_copy(&self, (directory, name): (&Directory, &OsStr), source: &Meta, existing: &Meta) -> bool {
+    fn may_be_copy(&self, directory: &Directory, name: &OsStr, source: &Meta, existing: &Meta) -> bool {
         let unverified = directory.traits.unverified;
         // Under a name of the source may stand what was on its way to another name.
         let is_leftover = || {
@@ -118,7 +119,8 @@ impl RunMemory {
         &self,
         ledger: &Ledger<'_>,
         journal: Option<&TreeJournal>,
-        (folder, path): (&File, &Path),
+        folder: &File,
+        path: &Path,
     ) -> Unverified {
         let own = journal.map(|journal| journal.unverified).unwrap_or_default();
         match (self.leaves_some, journal) {

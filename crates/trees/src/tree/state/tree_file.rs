@@ -4,8 +4,11 @@
 
 use crate::file::owned::{Owned, PlaceInTree};
 use crate::folder::directory::Directory;
+use crate::open::held::Held;
 use crate::report::change::Change;
 use crate::tree::state::links::{FileState, TreeEntry};
+use datapump_files::disk::Meta;
+use datapump_files::identity::tick::TimeLook;
 
 /// What a file of a tree is compared with, and what becomes of that if it is equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,4 +73,11 @@ impl TreeFile {
 pub(crate) struct NamedFile {
     /// The change to report when it is done.
     pub(crate) change: Option<Box<Change>>,
+}
+
+/// A source file that is open, and what its times could tell.
+pub(crate) struct OpenedFile {
+    pub(crate) held: Held,
+    pub(crate) meta: Meta,
+    pub(crate) look: TimeLook,
 }

@@ -45,11 +45,7 @@ use datapump_files::disk::{self, AttributeHolder, Folder, PathAt, kind, names};
 use open_root::{open_if_there, open_parent, open_plain, open_target, simulated};
 
 /// Begins a tree.
-pub(crate) fn begin_tree(
-    shared: &Shared<'_>,
-    item: &Item,
-    (from, at): (&Path, &PathAt),
-) -> Result<(), Problem> {
+pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &PathAt) -> Result<(), Problem> {
     let source = source_of(shared, item.number, from)?;
     shared.trees.select.begin(from, &item.patterns_above);
     if !shared.settings.compares {
@@ -82,9 +78,9 @@ pub(crate) fn begin_tree(
         tell_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
     }
     let (fresh, made_in, list) = match (made, &first) {
-        (Some((parent, _, journal)), _) => (true, Some(parent), new_list(shared, (item, to), journal)),
+        (Some((parent, _, journal)), _) => (true, Some(parent), new_list(shared, item, to, journal)),
         (None, Some(first)) => (false, None, Arc::clone(&first.list)),
-        (None, None) => (false, None, list_of(shared, source_root, (&target, keeps_own), to)?),
+        (None, None) => (false, None, list_of(shared, source_root, &target, keeps_own, to)?),
     };
     let traits = Traits {
         fresh,
@@ -92,21 +88,21 @@ pub(crate) fn begin_tree(
         made_up: source.origin()?.is_made_up(),
         source_magic: source.origin()?.magic(),
         target_flags: if fresh { NameFlags::default() } else { target.flags() },
-        syncs_whole: kind::syncs_whole(magic_of_root(shared, at, (fresh, &target_folder))),
+        syncs_whole: kind::syncs_whole(magic_of_root(shared, at, fresh, &target_folder)),
         handed_down: disk::handed_down(&target_folder),
         unverified: if fresh {
             Unverified::default()
         } else {
-            shared.trees.memory.of_root(&shared.ledger, list.journal(), (&target_folder, to))
+            shared.trees.memory.of_root(&shared.ledger, list.journal(), &target_folder, to)
         },
         keeps_own: keeps_own && (is_merged || !list.journal().is_some_and(|list| list.is_of_new_folder)),
     };
-    let mut root = Root::new(&source.meta, (to, Some(&target.meta)), list);
+    let mut root = Root::new(&source.meta, to, Some(&target.meta), list);
     root.made_in = made_in;
     share_list(&mut root, first.as_deref(), &source_root);
     root.visited = visited(shared, &source, Some(&target));
     describe_root(shared, &mut root, item, backups);
-    put_up(shared, Directory::new(None, &Arc::new(root), (source, Some(target)), traits, link_dest));
+    put_up(shared, Directory::new(None, &Arc::new(root), source, Some(target), traits, link_dest));
     Ok(())
 }
 
@@ -129,7 +125,7 @@ fn share_list(root: &mut Root, first: Option<&Root>, source: &SourceRoot) {
 }
 
 /// The list of a new target. Without one the same command copies to a name in that target, once it exists.
-fn new_list(shared: &Shared<'_>, (item, to): (&Item, &Path), journal: Option<TreeJournal>) -> Arc<List> {
+fn new_list(shared: &Shared<'_>, item: &Item, to: &Path, journal: Option<TreeJournal>) -> Arc<List> {
     let is_content = shared.settings.options.place.target_is_name || item.source.stands_for_content();
     if journal.is_none() && !is_content && shared.settings.target == Some(to) {
         shared.ledger.leaves(CutLeaves::NewFolder);
@@ -138,13 +134,13 @@ fn new_list(shared: &Shared<'_>, (item, to): (&Item, &Path), journal: Option<Tre
 }
 
 /// The `statfs(2)` type of a root's file system: of a new one that of the folder which it was made in.
-fn magic_of_root(shared: &Shared<'_>, at: &PathAt, (fresh, folder): (bool, &File)) -> u64 {
+fn magic_of_root(shared: &Shared<'_>, at: &PathAt, fresh: bool, folder: &File) -> u64 {
     let known = shared.settings.target_magic.filter(|_| fresh || at.name().is_none());
     known.unwrap_or_else(|| disk::magic(folder))
 }
 
 fn put_up(shared: &Shared<'_>, directory: Arc<Directory>) {
-    directory.note_walk((&directory.source.meta, directory.source.is_young()));
+    directory.note_walk(&directory.source.meta, directory.source.is_young());
     shared.trees.walk(1);
     shared.trees.begin_tree(&directory.root);
     shared.plan.add_first([Work::List(directory)].into_iter());
@@ -223,12 +219,12 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
     if let Some(target) =
         target.as_ref().filter(|_| is_compared && !shared.settings.options.comparison.content_only)
     {
-        compare_attributes::mode_and_time(shared, (&source.path(), to), &source.meta, &target.meta);
+        compare_attributes::mode_and_time(shared, &source.path(), to, &source.meta, &target.meta);
     }
     if let Some(target) =
         target.as_ref().filter(|_| is_compared && shared.settings.options.comparison.compare_attributes)
     {
-        compare_attributes::owner(shared, (&source.path(), to), &source.meta, &target.meta);
+        compare_attributes::owner(shared, &source.path(), to, &source.meta, &target.meta);
         compare_attributes::of_folders(shared, &source, target)?;
     }
     let earlier = target
@@ -237,7 +233,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
         .map(|target| target.file())
         .transpose()?;
     let source_root = SourceRoot::of(&source.origin()?, &source.meta);
-    let look = |folder: &Arc<File>| TreeJournal::look(folder, to, (&source_root, shared.settings.options));
+    let look = |folder: &Arc<File>| TreeJournal::look(folder, to, &source_root, shared.settings.options);
     let first = first_of_list(shared, item.number);
     let list = match &first {
         Some(first) => Arc::clone(&first.list),
@@ -248,19 +244,19 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
     let unverified = match &target {
         Some(target) => {
             let memory = &shared.trees.memory;
-            memory.of_root(&shared.ledger, list.journal(), (&target.file()?.0, to))
+            memory.of_root(&shared.ledger, list.journal(), &target.file()?.0, to)
         }
         None => Unverified::default(),
     };
     let target_flags = target.as_deref().map(FolderSide::flags).unwrap_or_default();
     let traits =
         Traits { fresh: target.is_none(), source_magic, target_flags, unverified, ..Traits::default() };
-    let mut root = Root::new(&source.meta, (to, target.as_ref().map(|target| &target.meta)), list);
+    let mut root = Root::new(&source.meta, to, target.as_ref().map(|target| &target.meta), list);
     share_list(&mut root, first.as_deref(), &source_root);
     root.visited = visited(shared, &source, None);
     root.is_copied = !shared.settings.compares;
     describe_root(shared, &mut root, item, backups);
-    let directory = Directory::new(None, &Arc::new(root), (source, target), traits, link_dest);
+    let directory = Directory::new(None, &Arc::new(root), source, target, traits, link_dest);
     put_up(shared, directory);
     Ok(())
 }
@@ -298,7 +294,8 @@ fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> b
 fn list_of(
     shared: &Shared<'_>,
     source: SourceRoot,
-    (target, keeps_own): (&FolderSide, bool),
+    target: &FolderSide,
+    keeps_own: bool,
     path: &Path,
 ) -> Result<Arc<List>, Problem> {
     if shared.settings.in_order.is_some() {
@@ -310,7 +307,7 @@ fn list_of(
     if shared.trees.flags.leaves_some() && !stands() {
         return Ok(List::late(folder, path, source));
     }
-    let begin = || TreeJournal::begin(&folder, path, (&source, shared.settings.options), false);
+    let begin = || TreeJournal::begin(&folder, path, &source, shared.settings.options, false);
     let kept = match begin() {
         Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
         begun => begun,
@@ -428,11 +425,7 @@ fn root_under(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<
 }
 
 /// Makes the root under its name at once, with no list: its file system takes no file that is written again and again.
-fn make_plainly(
-    shared: &Shared<'_>,
-    parent: Arc<File>,
-    (name, path): (&OsStr, &Path),
-) -> Result<Made, Problem> {
+fn make_plainly(shared: &Shared<'_>, parent: Arc<File>, name: &OsStr, path: &Path) -> Result<Made, Problem> {
     let (_, folder) = root_under(&parent, name, path)?;
     made::check_root(&parent, &folder, path)?;
     shared.ledger.tally().done.folders_made += 1;
@@ -450,7 +443,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     }
     let parent_folder = open_parent(at)?;
     if shared.settings.in_order.is_some() {
-        return make_plainly(shared, parent_folder, (name, path)).map(Some);
+        return make_plainly(shared, parent_folder, name, path).map(Some);
     }
     let (temporary, folder) = if final_name::is_append_only(&parent_folder) {
         // A temporary name would stay.
@@ -464,11 +457,10 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
         let _ = is_unseen.then(|| names::remove(&parent_folder, &temporary, true));
     })?;
     shared.trees.memory.expect_own_list(&folder);
-    let begun =
-        TreeJournal::begin(&folder, path, (source, shared.settings.options), true).inspect_err(|_| {
-            // Nothing is in it that anybody could miss.
-            let _ = names::remove(&parent_folder, &temporary, true);
-        });
+    let begun = TreeJournal::begin(&folder, path, source, shared.settings.options, true).inspect_err(|_| {
+        // Nothing is in it that anybody could miss.
+        let _ = names::remove(&parent_folder, &temporary, true);
+    });
     let journal = match begun? {
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, Operation::Make, path, words)),
         kept => kept.told(&shared.ledger),

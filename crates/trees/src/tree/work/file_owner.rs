@@ -62,7 +62,7 @@ impl<'run> FileOwner<'run> for Shared<'run> {
         };
         // The time that the file got is that of its source when it was looked at last.
         let source = file.original.as_ref().map(|original| original.latest().1);
-        let name = TakenName::taken(self, (folder, &staged.name), made, source);
+        let name = TakenName::taken(self, folder, &staged.name, made, source);
         match file.kept::<TreeFile>() {
             Some(TreeFile { entry, .. }) if staged.replaces() => {
                 backup::of_entry(self, &entry.directory, name, publish)
@@ -159,7 +159,7 @@ fn list(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile) {
             journal.know(&target);
         }
         let mark = journal::mark(&directory.path_sum, name, original.latest().1, &target);
-        let problem = journal.add(mark, &target, (written(task), soon));
+        let problem = journal.add(mark, &target, written(task), soon);
         problem.into_iter().for_each(|problem| root.report(&shared.ledger, problem));
     }
 }

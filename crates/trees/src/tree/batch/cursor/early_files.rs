@@ -68,13 +68,13 @@ impl BatchCursor {
     fn opened_alone(&self, shared: &Shared<'_>, kinds: EarlyKinds) -> Vec<(OsString, bool)> {
         let file = |name: &Name| {
             let meta = name.told.as_ref()?.meta.ok()?;
-            self.is_opened_alone(shared, (name, &meta), kinds)
+            self.is_opened_alone(shared, name, &meta, kinds)
                 .then(|| (name.name.clone(), meta.size_bytes == 0))
         };
         self.names.as_slice().iter().filter_map(file).collect()
     }
 
-    fn is_opened_alone(&self, shared: &Shared<'_>, (name, meta): (&Name, &Meta), kinds: EarlyKinds) -> bool {
+    fn is_opened_alone(&self, shared: &Shared<'_>, name: &Name, meta: &Meta, kinds: EarlyKinds) -> bool {
         if meta.kind != FileKind::Regular || name.follows().is_some() {
             return false;
         }

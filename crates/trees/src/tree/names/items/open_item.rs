@@ -243,7 +243,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             Err(Problem::new(Class::Changed, Operation::Open, &at.path, "the source is no folder any more"))
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
-        Target::File(at) => open_file(shared, at, (opened, how), &siblings).map(OpenTarget::StagedFile),
+        Target::File(at) => open_file(shared, at, opened, how, &siblings).map(OpenTarget::StagedFile),
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
             if shared.settings.compares {
@@ -265,7 +265,8 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
 fn open_file(
     run: &MoverRun<'_>,
     at: &PathAt,
-    (opened, how): (&Opened, How),
+    opened: &Opened,
+    how: How,
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
     let original = opened.original.as_ref();
