@@ -250,9 +250,9 @@ impl<'run> Lane<'run> {
     /// finished in there.
     fn work(&mut self) -> Option<Claimed> {
         let _stage = within(CpuStage::Metadata);
-        let (start_ns, before) = (self.now_ns(), self.performer.waits);
+        let (start_ns, before) = (self.performer.now_ns(), self.performer.waits);
         let ready = self.worker.work(&mut self.performer.waits);
-        let now_ns = self.now_ns();
+        let now_ns = self.performer.now_ns();
         let waits = &mut self.performer.waits;
         let charged = waits.total() - before.total();
         waits.metadata += (now_ns - start_ns).saturating_sub(charged);
@@ -263,11 +263,11 @@ impl<'run> Lane<'run> {
     /// False if none did for so long.
     pub fn wait(&mut self, patience: Duration) -> bool {
         let stage = within(CpuStage::Waiting);
-        let start_ns = self.now_ns();
+        let start_ns = self.performer.now_ns();
         let waited = self.worker.wait(patience);
         let has_more = waited.unwrap_or_else(|fault| self.lose(&fault, true));
         drop(stage);
-        self.performer.waits.idle += self.now_ns() - start_ns;
+        self.performer.waits.idle += self.performer.now_ns() - start_ns;
         self.tell_charged();
         self.check_cancel();
         if !self.stopping {
@@ -286,10 +286,6 @@ impl<'run> Lane<'run> {
             // Each time: a request may have started anew just when it was looked for.
             self.performer.engine.cancel();
         }
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.performer.now_ns()
     }
 }
 

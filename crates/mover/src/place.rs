@@ -159,12 +159,10 @@ impl Place {
 
 /// Whether a folder is named as its content: with a slash at its end, as for rsync and BSD's cp, or by a dot.
 pub fn stands_for_content(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    bytes == b"."
-        || bytes.ends_with(b"/")
-        || bytes.ends_with(b"/.")
-        || bytes == b".."
-        || bytes.ends_with(b"/..")
+    matches!(
+        path.as_os_str().as_bytes(),
+        b"." | b".." | [.., b'/'] | [.., b'/', b'.'] | [.., b'/', b'.', b'.']
+    )
 }
 
 /// `host:port/path`: the path is the bytes behind the first slash.

@@ -235,11 +235,11 @@ impl<'run> Performer<'run> {
         self.submit();
         let start_ns = self.now_ns();
         let Connection::Receive(lane) = &mut self.connection else { unreachable!("something was requested") };
-        let (before_ns, opened_ns) = (lane.channel().waited_ns(), lane.channel().opening_ns());
+        let (before_ns, opened_ns) = (lane.channel.waited_ns(), lane.channel.opening_ns());
         let came = lane.receive(&mut self.engine, || self.clock.now_ns());
-        let waited_ns = lane.channel().waited_ns() - before_ns;
+        let waited_ns = lane.channel.waited_ns() - before_ns;
         // Time that is no wait is work: bytes are opened and hashed.
-        let opened_ns = lane.channel().opening_ns() - opened_ns;
+        let opened_ns = lane.channel.opening_ns() - opened_ns;
         self.waits.hashing += (self.clock.now_ns() - start_ns).saturating_sub(waited_ns + opened_ns);
         self.charge(PumpSide::Source, waited_ns);
         Ok(match came? {
@@ -365,7 +365,7 @@ impl<'run> Performer<'run> {
 
     /// Requests that were under way at another host at most.
     pub fn depth(&self) -> u32 {
-        if let Connection::Receive(lane) = &self.connection { lane.depth() } else { 0 }
+        if let Connection::Receive(lane) = &self.connection { lane.depth } else { 0 }
     }
 
     /// Requests that fill the path to another host, as far as is known.

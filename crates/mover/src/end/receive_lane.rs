@@ -31,7 +31,7 @@ const SENT_TOGETHER: u32 = 12;
 
 /// The connection, and the blocks that were requested over it.
 pub struct ReceiveLane {
-    channel: Channel,
+    pub(super) channel: Channel,
     /// Blocks are checked against the digest that comes with them.
     is_hashed: bool,
     requested: RequestTurns<Requested>,
@@ -41,7 +41,7 @@ pub struct ReceiveLane {
     /// What was requested last was announced.
     announces: bool,
     /// The most that was under way.
-    depth: u32,
+    pub(super) depth: u32,
     window: PathWindow,
     trips: Arc<TripCounter>,
     /// Requests that were put and not sent; any that is not for a small file counts as many.
@@ -126,19 +126,9 @@ impl ReceiveLane {
         ConnectionStats { again_bytes: self.again_bytes, ..self.channel.connection_stats() }
     }
 
-    /// The connection.
-    pub(super) fn channel(&self) -> &Channel {
-        &self.channel
-    }
-
     /// Whether blocks are still to come that have a slot.
     pub(super) fn is_waiting(&self) -> bool {
         self.posted > 0
-    }
-
-    /// Requests that were under way at most.
-    pub(super) fn depth(&self) -> u32 {
-        self.depth
     }
 
     /// Whether more is to be requested before there are slots for it, to fill the path: this lane's part of it.

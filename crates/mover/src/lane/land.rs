@@ -62,13 +62,13 @@ impl Lane<'_> {
         let task = self.tasks[slot as usize].as_ref();
         let Some(hash) = task.and_then(|task| task.hash.as_ref()) else { return };
         let _stage = within(CpuStage::Hash);
-        let start_ns = self.now_ns();
+        let start_ns = self.performer.now_ns();
         let bytes = self.performer.engine.bytes(Slot(slot));
         match self.run.settings.hook {
             Some(hook) => hook.inspect(block.at, &bytes[..block.len as usize]),
             None => hash.add(block, bytes),
         }
-        self.performer.waits.hashing += self.now_ns() - start_ns;
+        self.performer.waits.hashing += self.performer.now_ns() - start_ns;
     }
 
     /// What a program that makes its data does to each block; only the lab and its hooks ask for it.
@@ -85,9 +85,9 @@ impl Lane<'_> {
         };
         self.performer.submit();
         let _stage = within(CpuStage::Hash);
-        let start_ns = self.now_ns();
+        let start_ns = self.performer.now_ns();
         hook.fill(block.at, &mut self.performer.engine.bytes_mut(Slot(slot))[..block.len as usize]);
-        self.performer.waits.hashing += self.now_ns() - start_ns;
+        self.performer.waits.hashing += self.performer.now_ns() - start_ns;
     }
 
     /// Counts a block that landed. The task's counter is shared and costs a locked instruction, so blocks are told to
@@ -176,12 +176,12 @@ impl Lane<'_> {
     pub(super) fn obey_rate(&mut self, bytes: u64) {
         self.performer.submit();
         let _stage = within(CpuStage::Waiting);
-        let start_ns = self.now_ns();
+        let start_ns = self.performer.now_ns();
         let run = self.run;
         // A session that is lost is not slept for.
         let stopped = || run.is_stopping() || self.performer.is_cut();
         run.rates.iter().for_each(|rate| rate.admit(bytes, &stopped));
-        self.performer.waits.rate_limit += self.now_ns() - start_ns;
+        self.performer.waits.rate_limit += self.performer.now_ns() - start_ns;
         self.tell_charged();
     }
 }

@@ -50,10 +50,10 @@ impl Lane<'_> {
         }
         self.performer.submit();
         let _stage = within(CpuStage::Hash);
-        let start_ns = self.now_ns();
+        let start_ns = self.performer.now_ns();
         let hash = BlockHash::of(block, self.performer.engine.bytes(Slot(slot)));
         self.performer.hashes[slot as usize] = Some(hash);
-        self.performer.waits.hashing += self.now_ns() - start_ns;
+        self.performer.waits.hashing += self.performer.now_ns() - start_ns;
         true
     }
 

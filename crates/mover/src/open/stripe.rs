@@ -110,12 +110,12 @@ pub(super) fn sink(run: &MoverRun<'_>, stripe: &OpenStripe, how: How) -> Result<
     }
     let shape = run.settings.shape;
     run.ledger.note(|| {
-        let (name, words) = (crate::problem::shown_path(&stripe.name), stripe.words());
+        let (name, words) = (crate::problem::shown_path(&stripe.name), stripe.description.words());
         let (request_bytes, depth) = (shape.request_bytes, shape.sink_depth);
         format!(
             "'{name}': {words}, each written where it stands, {depth} requests of {request_bytes} bytes; cut off, its \
              content is undefined, and the same command starts over"
         )
     });
-    Ok((Sink::Stripe(Arc::new(StripeEnd::new(stripe.map(), members))), all_direct))
+    Ok((Sink::Stripe(Arc::new(StripeEnd::new(stripe.description.map, members))), all_direct))
 }

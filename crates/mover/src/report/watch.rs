@@ -378,11 +378,8 @@ impl Watch {
 fn limit_with_answers(evidence: &Evidence, answers_ns: u64) -> (LimitedBy, Why) {
     let (limit, detail) = verdict(evidence);
     let reads = limit == LimitedBy::Source && detail.why != Why::RateLimit;
-    if reads && answers_ns > 0 && answers_ns >= evidence.waits.source / 2 {
-        (LimitedBy::Network, detail.why)
-    } else {
-        (limit, detail.why)
-    }
+    let is_path = reads && answers_ns > 0 && answers_ns >= evidence.waits.source / 2;
+    (if is_path { LimitedBy::Network } else { limit }, detail.why)
 }
 
 fn evidence(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {

@@ -8,7 +8,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use datapump_core::StripeMap;
 use datapump_engine::{Errno, Handle};
 use datapump_transport::random;
 
@@ -28,7 +27,7 @@ pub struct OpenStripe {
     /// As the user named it.
     pub name: PathBuf,
     pub members: Vec<StripeMember>,
-    description: Arc<StripeMembers>,
+    pub(super) description: Arc<StripeMembers>,
     /// What its members have in common.
     id: u64,
 }
@@ -54,7 +53,7 @@ impl OpenStripe {
         let id = u64::from_le_bytes(random());
         let mut stripe = OpenStripe { name, members: Vec::new(), description, id };
         for (member, (at, before)) in target.ats.iter().enumerate() {
-            let needed_bytes = bytes.map_or(0, |bytes| stripe.map().member_bytes(bytes, member));
+            let needed_bytes = bytes.map_or(0, |bytes| stripe.description.map.member_bytes(bytes, member));
             let opened = match before {
                 Some(meta) if meta.kind == FileKind::BlockDevice => open_device(at, needed_bytes),
                 Some(meta) => open_file(at, meta),
@@ -67,21 +66,12 @@ impl OpenStripe {
         Ok(stripe)
     }
 
-    pub fn map(&self) -> StripeMap {
-        self.description.map
-    }
-
-    /// For who looks at what is done.
-    pub fn words(&self) -> String {
-        self.description.words()
-    }
-
     /// Takes the room for so many bytes before the first is written, where the file system can, and does not compress.
     pub fn reserve(&self, bytes: u64, known: &Compressions) -> Result<(), Problem> {
         let is_reserved =
             |member: &StripeMember| !member.is_device() && known.of(&member.handle) == Compression::Never;
         for (number, member) in self.members.iter().enumerate().filter(|(_, member)| is_reserved(member)) {
-            let needed_bytes = self.map().member_bytes(bytes, number);
+            let needed_bytes = self.description.map.member_bytes(bytes, number);
             if let Err(problem) = member.reserve(needed_bytes) {
                 self.members[..=number].iter().for_each(StripeMember::give_back);
                 return Err(problem);
@@ -94,7 +84,7 @@ impl OpenStripe {
     /// what a cut copy leaves is refused as a source, whose missing bytes would be read as zeros. [`Self::set_length`]
     /// ends it. Devices, a file alone, and a source of unknown length leave nothing that tells.
     pub fn mark_unfinished(&self, bytes: u64) -> Result<(), Problem> {
-        let (map, first) = (self.map(), &self.members[0]);
+        let (map, first) = (self.description.map, &self.members[0]);
         if first.is_device() || map.members() == 1 {
             return Ok(());
         }
@@ -118,9 +108,9 @@ impl OpenStripe {
 
     /// Gives each file the length that it has in a stripe of so many bytes, and its mark.
     pub fn set_length(&self, bytes: u64) -> Result<(), Problem> {
-        let length = |number| self.map().member_bytes(bytes, number);
+        let length = |number| self.description.map.member_bytes(bytes, number);
         let mut files = (0..).zip(&self.members).filter(|(_, member)| !member.is_device());
-        let mark = StripeMark::first(self.id, self.map(), bytes);
+        let mark = StripeMark::first(self.id, self.description.map, bytes);
         files.try_for_each(|(number, member)| {
             member.done(Operation::SetLength, |handle| handle.set_len(length(number)))?;
             mark.put(&member.handle, number);
@@ -169,7 +159,8 @@ impl OpenStripe {
             let opened = member.at.open(Access::Read);
             opened.map_err(|errno| Problem::system(Operation::OpenAgain, &member.at.path, errno.0))
         };
-        let (map, members) = (self.map(), self.members.iter().map(open).collect::<Result<Vec<_>, _>>()?);
+        let (map, members) =
+            (self.description.map, self.members.iter().map(open).collect::<Result<Vec<_>, _>>()?);
         Ok(move |at, into: &mut [u8]| peek(map, &members, at, into))
     }
 }

@@ -214,7 +214,7 @@ impl RemoteCopy {
         let asked = control.say(Message::Begin(begin)).and_then(|()| control.hear());
         let answer = asked.inspect_err(|fault| dialer.distrust(fault))?;
         let round_trip_ns = self.taken_for(shorter(round_trip_ns, said.elapsed()));
-        let welcome = Welcome::from_reply(control.take_reply())?;
+        let welcome = Welcome::from_reply(control.channel.take_reply())?;
         let connecting = dialer.round_trips();
         connections.know(dialer, welcome.session);
         let lanes = self.lanes().clamp(1, welcome.connections_max.max(1));
@@ -419,7 +419,7 @@ impl ClientSession {
 
     /// What this side's kernel says of the first connection.
     pub(crate) fn socket_facts(&self) -> Option<SocketFacts> {
-        self.control.socket_facts()
+        self.control.channel.socket_facts()
     }
 
     /// The connections over which the other side asks go to `sender` as they come, until all is over. Why one could not

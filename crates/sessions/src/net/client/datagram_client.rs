@@ -175,7 +175,24 @@ impl DatagramClient {
         request: DatagramRequest,
         cancel: &CancelToken,
     ) -> Result<Result<OpenDatagrams, Problem>, NetFault> {
-        let (control, outbox, answer, mut address) = self.called(request, cancel)?;
+        let (sockets, beside) = (SocketOptions::default(), |_: &Dialer| ());
+        let reaching = Reaching {
+            way_in: &self.way_in,
+            sockets: &sockets,
+            patience: PEER_TIMEOUT,
+            stop: &self.stop,
+            proposed: random(),
+            beside: &beside,
+        };
+        let reached = reach(&self.host, &reaching, cancel, &|_| ())?;
+        let address = reached.channel.socket_facts().map(|socket| socket.peer);
+        let mut address = address.ok_or_else(|| NetFault::Refused("has no address for datagrams".into()))?;
+        let (outbox, inbox) = boxes()?;
+        let clock = Platform::real().clock;
+        let mut control = Control::new(reached.channel, Session::caller(), inbox, PEER_TIMEOUT, clock);
+        control.say(Message::Begin(begin(request)))?;
+        let answer = control.hear()?;
+        control.join(cancel);
         match answer {
             Message::Begun { datagrams: Some(grant), .. } => {
                 let (cancel, stop) = (cancel.clone(), Arc::clone(&self.stop));
@@ -188,32 +205,6 @@ impl DatagramClient {
             Message::Refused(event) => Ok(Err(event_codec::refused(event, &self.host.to_string()))),
             _ => Err(NetFault::Protocol("the other side does not begin".into())),
         }
-    }
-
-    fn called(
-        &self,
-        request: DatagramRequest,
-        cancel: &CancelToken,
-    ) -> Result<(Control, Outbox, Message, SocketAddr), NetFault> {
-        let (sockets, beside) = (SocketOptions::default(), |_: &Dialer| ());
-        let reaching = Reaching {
-            way_in: &self.way_in,
-            sockets: &sockets,
-            patience: PEER_TIMEOUT,
-            stop: &self.stop,
-            proposed: random(),
-            beside: &beside,
-        };
-        let reached = reach(&self.host, &reaching, cancel, &|_| ())?;
-        let address = reached.channel.socket_facts().map(|socket| socket.peer);
-        let address = address.ok_or_else(|| NetFault::Refused("has no address for datagrams".into()))?;
-        let (outbox, inbox) = boxes()?;
-        let clock = Platform::real().clock;
-        let mut control = Control::new(reached.channel, Session::caller(), inbox, PEER_TIMEOUT, clock);
-        control.say(Message::Begin(begin(request)))?;
-        let answer = control.hear()?;
-        control.join(cancel);
-        Ok((control, outbox, answer, address))
     }
 }
 

@@ -175,14 +175,11 @@ fn waits_for_answers(report: &Report) -> bool {
 }
 
 /// Of two sides that wait for each other, the one that stands still is the other one, for whoever can still say so.
-pub(crate) fn with_peer(report: Report, host: &str) -> Report {
-    match report.limited_detail.why {
-        Why::Peer => {
-            let limited_detail = LimitedDetail { host: host.into(), ..report.limited_detail };
-            Report { limited_detail, ..report }
-        }
-        _ => report,
+pub(crate) fn with_peer(mut report: Report, host: &str) -> Report {
+    if report.limited_detail.why == Why::Peer {
+        report.limited_detail.host = host.into();
     }
+    report
 }
 
 /// Whether the way there and back, once for all that is asked for at a time, takes a notable part of the time; if not,

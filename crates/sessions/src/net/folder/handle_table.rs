@@ -158,7 +158,7 @@ impl HandleTable {
                 self.look_at(above, &name, with_attributes == Some(true))
             }
             PeerRequest::Close(file) => {
-                self.files().remove(file);
+                self.files().by_number.remove(&file);
                 Ok(Answer::Done)
             }
             PeerRequest::Read { file, at, len, sum: Some(true) } => self.sum(file, at.0, len),
@@ -196,7 +196,7 @@ impl HandleTable {
     /// An open file, or what stands for one. A place that was closed meanwhile is opened again: it is the file that was
     /// reported, whatever its name leads to by now.
     pub(crate) fn file(&self, number: u64) -> ShelfOutcome<Taken> {
-        let (place, meta, magic, look) = match self.files().get(number) {
+        let (place, meta, magic, look) = match self.files().by_number.get(&number) {
             Some(KeptFile::Closed(closed)) => (closed.place, closed.meta, closed.magic, closed.look),
             Some(KeptFile::Open(taken, _)) => return Ok(taken.clone()),
             None => return Err(fault(Operation::Read, EBADF)),
@@ -308,7 +308,7 @@ impl HandleTable {
         let (origin, now_ns) = (self.place(place)?, tick::now_ns());
         if let HandlePlace::Flow(flow) = origin {
             let charges = [self.charge(FILE_BYTES, 0)?, self.charge(0, 0)?];
-            self.files().insert(number, KeptFile::Open(Taken::Flow(flow.clone()), charges));
+            self.files().by_number.insert(number, KeptFile::Open(Taken::Flow(flow.clone()), charges));
             return Ok(flow.told());
         }
         let charges = [self.charge(FILE_BYTES, 0)?, self.charge_place()?];
@@ -324,7 +324,7 @@ impl HandleTable {
         let now_ns = tick::now_ns();
         let (handle, side, name) = self.opened(above, name)?;
         let (answer, taken) = self.given(handle, now_ns, Some((side, name)))?;
-        self.files().insert(number, KeptFile::Open(taken, charges));
+        self.files().by_number.insert(number, KeptFile::Open(taken, charges));
         Ok(answer)
     }
 

@@ -12,10 +12,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::hello::Reply;
 use datapump_core::wire::session::{Message, SenderStats, Session};
 use datapump_core::wire::talk::{Liveness, Talk};
-use datapump_transport::{CancelToken, Channel, NetFault, SocketFacts};
+use datapump_transport::{CancelToken, Channel, NetFault};
 
 use crate::lane::Stepped;
 use crate::net::folder::event_codec;
@@ -116,7 +115,7 @@ pub(crate) enum Follows {
 
 /// One side of a session over its control connection.
 pub(crate) struct Control {
-    channel: Channel,
+    pub(crate) channel: Channel,
     talk: Talk,
     inbox: Inbox,
     clock: Clock,
@@ -192,16 +191,6 @@ impl Control {
 
     fn now_ns(&self) -> u64 {
         self.clock.now_ns()
-    }
-
-    /// What the other side replied to the greeting.
-    pub(crate) fn take_reply(&mut self) -> Option<Reply> {
-        self.channel.take_reply()
-    }
-
-    /// The ends of the connection, and what its kernel says of it.
-    pub(crate) fn socket_facts(&self) -> Option<SocketFacts> {
-        self.channel.socket_facts()
     }
 
     /// Its waits are those of this line from now on.

@@ -43,7 +43,7 @@ pub(crate) fn held(
     outbox: Outbox,
     request: DatagramRequest,
 ) -> Result<(), NetFault> {
-    let peer = control.socket_facts().map(|socket| socket.peer.ip().to_canonical());
+    let peer = control.channel.socket_facts().map(|socket| socket.peer.ip().to_canonical());
     let granted = match Granted::of(state, request, peer) {
         Ok(granted) => granted,
         Err(answer) => return control.say(*answer),

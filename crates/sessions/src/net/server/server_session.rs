@@ -115,7 +115,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             state.agree(&left, wanted.connections_max(), wanted.sends_ahead);
             let sends_ahead = Some(wanted.sends_ahead);
             let host = (asks_host == Some(true))
-                .then(|| Box::new(host_settings(&version(), control.socket_facts().as_ref())));
+                .then(|| Box::new(host_settings(&version(), control.channel.socket_facts().as_ref())));
             control.say(Message::Begun {
                 receives,
                 reads_on: Some(true),

@@ -102,7 +102,7 @@ impl BatchCursor {
     }
 
     pub(crate) fn source_path(&self, name: &OsStr) -> PathBuf {
-        joined(self.paths.source(&self.directory), &self.directory.source.own(name))
+        joined(self.paths.source(&self.directory), self.directory.source.own(name))
     }
 
     pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {

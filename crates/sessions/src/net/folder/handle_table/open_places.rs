@@ -38,27 +38,15 @@ pub(super) struct ClosedFile {
 /// What was opened, by its number.
 #[derive(Debug, Default)]
 pub(super) struct KeptFiles {
-    files: HashMap<u64, KeptFile>,
+    pub(super) by_number: HashMap<u64, KeptFile>,
     /// Places that are open, the one that was opened first in front.
     places: VecDeque<(u64, u32)>,
 }
 
 impl KeptFiles {
-    pub(super) fn get(&self, number: u64) -> Option<&KeptFile> {
-        self.files.get(&number)
-    }
-
-    pub(super) fn insert(&mut self, number: u64, file: KeptFile) {
-        self.files.insert(number, file);
-    }
-
-    pub(super) fn remove(&mut self, number: u64) {
-        self.files.remove(&number);
-    }
-
     /// Keeps an open place, and closes those that were opened first: so many stay open.
     pub(super) fn insert_place(&mut self, number: u64, place: u32, file: KeptFile, most: usize) {
-        self.files.insert(number, file);
+        self.by_number.insert(number, file);
         self.places.push_back((number, place));
         // Those in use have their turn again later.
         for _ in 0..self.places.len().saturating_sub(most) {
@@ -74,7 +62,7 @@ impl KeptFiles {
     pub(super) fn close_one(&mut self) -> bool {
         for _ in 0..self.places.len() {
             let Some((number, place)) = self.places.pop_front() else { return false };
-            let is_open = matches!(self.files.get(&number), Some(KeptFile::Open(..)));
+            let is_open = matches!(self.by_number.get(&number), Some(KeptFile::Open(..)));
             if self.close(number, place) {
                 if is_open {
                     return true;
@@ -88,20 +76,20 @@ impl KeptFiles {
 
     /// Closes a place. False where it is in use.
     fn close(&mut self, number: u64, place: u32) -> bool {
-        match self.files.remove(&number) {
+        match self.by_number.remove(&number) {
             Some(KeptFile::Open(Taken::File(given), [memory, _])) if Arc::strong_count(&given) == 1 => {
                 let GivenFile { meta, magic, look, .. } = *given;
                 let closed = ClosedFile { place, meta, magic, look, _charge: memory };
-                self.files.insert(number, KeptFile::Closed(closed));
+                self.by_number.insert(number, KeptFile::Closed(closed));
                 true
             }
             Some(file @ KeptFile::Open(Taken::File(_), _)) => {
-                self.files.insert(number, file);
+                self.by_number.insert(number, file);
                 false
             }
             // It is a stream, was closed, or given back.
             file => {
-                file.into_iter().for_each(|file| drop(self.files.insert(number, file)));
+                file.into_iter().for_each(|file| drop(self.by_number.insert(number, file)));
                 true
             }
         }

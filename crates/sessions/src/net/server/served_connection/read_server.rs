@@ -160,7 +160,7 @@ impl ReadServer<'_> {
             return Err(Box::new(Answer::Fault(Fault { errno: Some(EMFILE), ..unwanted_fault() })));
         }
         let task = stream_task(self.run, flow);
-        lane.add_stream(task.number);
+        lane.streams.push((task.number, None));
         self.streams.push(ReadStream { file, task: Arc::clone(&task) });
         Ok(task)
     }

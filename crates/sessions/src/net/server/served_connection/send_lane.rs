@@ -39,7 +39,7 @@ pub(crate) struct SendLane {
     requested: ReplyTurns<RequestTurn>,
     owners: Telling,
     /// Streams by task; with what is answered to whoever requests more of one that has ended or failed.
-    streams: Vec<(u32, Option<Answer>)>,
+    pub(super) streams: Vec<(u32, Option<Answer>)>,
     /// The answers that are sent before they are requested, where the other host wants that.
     ahead: Option<AheadSender>,
     /// Blocks that were requested together, as far as they are not taken.
@@ -292,11 +292,6 @@ impl SendLane {
         let under_way = self.under_way_bytes();
         let goes_on = self.ahead.as_ref().is_some_and(|ahead| ahead.has_next(under_way));
         if goes_on { Ok(true) } else { self.channel.has_input(patience) }
-    }
-
-    /// A stream that this task reads on and on.
-    pub(super) fn add_stream(&mut self, task: u32) {
-        self.streams.push((task, None));
     }
 
     /// The answer to a request for more of a stream that is over.
