@@ -3,7 +3,7 @@
 //! Until it has greeted a connection costs an open file and no thread, and not for long ([`Waiting`]). Connections
 //! belong to a session by its number, which nobody can guess, and by the key of who began it.
 //!
-//! Must not know: what sessions do (`called`), command lines.
+//! Must not know: what sessions do (`server_session`), command lines.
 
 pub(crate) mod connections;
 pub(crate) mod control;
