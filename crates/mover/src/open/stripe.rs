@@ -4,13 +4,13 @@
 
 pub mod held;
 mod mark;
+mod peek;
 pub mod target;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datapump_core::StripeMap;
 use datapump_engine::{Errno, Handle};
 
 use super::copy_method::How;
@@ -53,13 +53,6 @@ pub(super) fn open(
     let (disk, attributes) = (disk.clone(), Vec::new());
     let name = stripe.to_string();
     Ok(Arc::new(HeldStripe { name, disk, source, handles, looks, meta, attributes }))
-}
-
-/// Reads a few bytes of members.
-fn peek(map: StripeMap, members: &[Handle], at: u64, into: &mut [u8]) -> Result<usize, Errno> {
-    let place = map.place(at);
-    let most = into.len().min(usize::try_from(place.run_bytes).unwrap_or(usize::MAX));
-    members[place.member].peek(place.at, &mut into[..most])
 }
 
 /// Opens a member, and says what it is before its first byte is read.

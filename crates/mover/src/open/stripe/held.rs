@@ -12,7 +12,7 @@ use crate::file::copied::CopiedContent;
 use crate::open::held::{
     Attributes, BytesFrom, Elsewhere, OpenMembers, OpenedWords, Original, ReadAgain, rewritten,
 };
-use crate::open::stripe::peek;
+use crate::open::stripe::peek::peek;
 use crate::place::stripe::StripeSource;
 use crate::problem::{Operation, Problem, shown_path};
 use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, names};

@@ -12,7 +12,7 @@ use datapump_engine::{Errno, Handle};
 use datapump_transport::random;
 
 use crate::open::stripe::mark::StripeMark;
-use crate::open::stripe::peek;
+use crate::open::stripe::peek::peek;
 use crate::place::stripe::{StripeMembers, StripeTarget};
 use crate::problem::{Class, Operation, Problem};
 use datapump_files::commit::compressed::{Compression, Compressions};

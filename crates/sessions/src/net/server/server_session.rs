@@ -237,36 +237,42 @@ fn refuse_pipe(target: Option<&PathAt>, shown: &Path) -> Result<(), Problem> {
     }
 }
 
-fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>) -> Result<Wanted, Problem> {
-    let (BeginKept { begin, options }, mut held) = kept.into_parts();
-    let (begin, shown) = (&begin, begin_kept::shown(&begin));
+/// Refuses what this server does not do for anybody, or the options do not allow.
+fn check_allowed(state: &ServerState, begin: &Begin, options: &Options, shown: &Path) -> Result<(), Problem> {
     match begin.way {
         Direction::Push if !state.options.writes => {
-            return Err(refused(&shown, "this server may only be read from"));
+            return Err(refused(shown, "this server may only be read from"));
         }
-        Direction::Pull if !state.options.reads && !looks_only(begin, &options) => {
-            return Err(refused(&shown, "this server may only be written to"));
+        Direction::Pull if !state.options.reads && !looks_only(begin, options) => {
+            return Err(refused(shown, "this server may only be written to"));
         }
         _ => {}
     }
-    write_only::check(&state.options, &options, begin.way, &shown)?;
+    write_only::check(&state.options, options, begin.way, shown)?;
     options.check().map_err(Problem::usage)?;
     let refused_here = |words| Problem::usage(format!("the other host: {words}"));
     options.network.sockets.check().map_err(refused_here)?;
     if options.place.devices {
-        return Err(refused(&shown, "--devices is not for other hosts yet"));
+        return Err(refused(shown, "--devices is not for other hosts yet"));
     }
+    if options.network.unhashed && !state.options.unhashed {
+        return Err(refused(
+            shown,
+            "this server hashes all blocks; --insecure=unhashed must be asked for at both ends",
+        ));
+    }
+    Ok(())
+}
+
+fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>) -> Result<Wanted, Problem> {
+    let (BeginKept { begin, options }, mut held) = kept.into_parts();
+    let (begin, shown) = (&begin, begin_kept::shown(&begin));
+    check_allowed(state, begin, &options, &shown)?;
     let connections = begin.connections.clamp(1, state.options.connections_max);
     let asked = options.clone();
     let is_own = matches!(state.root, ServedRoot::User(_));
     let options = bounded_by_server(options, &state.options, is_own, connections);
     let left_out = left_out(&asked, &options);
-    if options.network.unhashed && !state.options.unhashed {
-        return Err(refused(
-            &shown,
-            "this server hashes all blocks; --insecure=unhashed must be asked for at both ends",
-        ));
-    }
     let root = served(state, &options, begin.way, &shown)?;
     let to = ServedTo { root: &root, way: begin.way, shown: &shown };
     let options = link_dest::found_here(to, options)?;

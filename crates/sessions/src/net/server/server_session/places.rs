@@ -17,7 +17,7 @@ use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Options;
 use datapump_files::disk::{Disk, PathAbove, PathAt};
 
-/// What is served to a caller, for which way, and how the place is called in messages.
+/// The root that a caller is served, for which way, and the name of its place in messages.
 #[derive(Clone, Copy)]
 pub(super) struct ServedTo<'begin> {
     pub(super) root: &'begin ServedRoot,
