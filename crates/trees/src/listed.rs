@@ -108,6 +108,21 @@ impl From<DirEntry> for Name {
     }
 }
 
+/// The names of a folder, as many at a time as it lists.
+pub(crate) fn batches<N, E>(
+    mut list: impl FnMut(u64) -> Result<(Vec<N>, u64), E>,
+) -> impl Iterator<Item = Result<Vec<N>, E>> {
+    let mut cookie = Some(0);
+    std::iter::from_fn(move || match list(cookie.take()?) {
+        Ok((names, _)) if names.is_empty() => None,
+        Ok((names, next)) => {
+            cookie = Some(next);
+            Some(Ok(names))
+        }
+        Err(error) => Some(Err(error)),
+    })
+}
+
 /// The next names of a folder of this host from `cookie` on (0: the first), and the cookie behind them; no names at the
 /// end.
 pub fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {

@@ -15,9 +15,8 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::listed::{ListedEntry, Name};
-use crate::open::held::Attributes;
-use crate::open::held::Held;
+use crate::listed::{ListedEntry, Name, batches};
+use crate::open::held::{Attributes, Held};
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Keep;
 use datapump_files::attributes;
@@ -78,6 +77,12 @@ impl Origin {
             }
             Origin::There(folder) => folder.list(cookie, with_attributes, path),
         }
+    }
+
+    /// All names.
+    pub(crate) fn list_all(&self, path: &Path) -> Result<Vec<Name>, Problem> {
+        let names = batches(|cookie| self.list(cookie, false, path)).collect::<Result<Vec<_>, _>>()?;
+        Ok(names.into_iter().flatten().collect())
     }
 
     /// The first names, before the walk.

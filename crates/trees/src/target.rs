@@ -25,8 +25,7 @@ use crate::list::header::SourceRoot;
 use crate::list::list_file;
 use crate::origin::source_host::SourceHost;
 use crate::place::stripe::{LINK_TO_NOTHING, StripeTarget};
-use crate::place::web;
-use crate::place::{Place, stands_for_content};
+use crate::place::{Place, stands_for_content, web};
 use crate::problem::{Class, Operation, Problem};
 use crate::report::change::{Change, ChangeKind, Findings};
 use crate::report::event::Event;
@@ -84,12 +83,17 @@ impl Target {
         }
     }
 
-    /// Where a name is made.
-    pub(crate) fn new_name(&self) -> Option<&PathAt> {
+    /// The place of what has a name in a folder, or is one.
+    pub(crate) fn place(&self) -> Option<&PathAt> {
         match self {
             Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(at),
             _ => None,
         }
+    }
+
+    /// The place of what is a name of a folder, and no folder.
+    pub(crate) fn name_place(&self) -> Option<&PathAt> {
+        self.place().filter(|_| !matches!(self, Target::Tree(_)))
     }
 }
 

@@ -103,7 +103,7 @@ impl BackupPlace {
     /// before anything was written.
     pub(crate) fn check_project(&self, target: &FolderSide) -> Result<(), Problem> {
         let Some(project) = self.project else { return Ok(()) };
-        if project_of_files(&target.file()?.0).unwrap_or(0) == project {
+        if project_of_files(&*target.file()?).unwrap_or(0) == project {
             return Ok(());
         }
         let words = "is in another project (quota) than the folder of backups, and the file system links no files \

@@ -22,12 +22,12 @@ use datapump_core::journal::PathSum;
 use crate::folder::lister::listed_early::ListedEarly;
 use crate::folder::lister::names_once::NamesOnce;
 use crate::folder::root::Root;
-use crate::folder::side::FolderSide;
+use crate::folder::side::{FolderSide, Refusal};
 use crate::folder::visited::{self, FolderKey};
 use crate::listed::Name;
 use crate::problem::{Operation, Problem};
 use crate::target::name_claims::Claims;
-use datapump_core::name::Unverified;
+use datapump_core::name::{Content, Unverified};
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::taken;
 use datapump_files::commit::temporary::Siblings;
@@ -122,21 +122,25 @@ struct PutOff {
 pub(crate) struct Batch {
     pub(crate) directory: Arc<Directory>,
     pub(crate) names: Vec<Name>,
-    pub(crate) looked: Looked,
+    /// Contents that were compared already.
+    pub(crate) read: ReadContents,
     /// It may bring files that nobody knows of yet.
     pub(crate) walks: bool,
 }
 
-/// Facts that are known already about the names of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Looked {
-    NotYet,
-    /// What stands at the target is to be replaced.
-    Replaces,
-    /// So it is, by a link to the file of `--link-dest`, whose content was compared.
-    EqualsOlder,
-    /// So it is, by a copy: the content of that file was compared.
-    DiffersFromOlder,
+/// What reading has told of the names of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReadContents {
+    pub(crate) existing: Content,
+    /// That of the file of `--link-dest`.
+    pub(crate) older: Content,
+}
+
+impl Batch {
+    /// Names of which nothing was read. The folder must wait for them.
+    pub(crate) fn new(directory: &Arc<Directory>, names: Vec<Name>, walks: bool) -> Batch {
+        Batch { directory: Arc::clone(directory), names, read: ReadContents::default(), walks }
+    }
 }
 
 impl Directory {
@@ -165,17 +169,20 @@ impl Directory {
         }
     }
 
-    /// Lets this user change what the target folder holds: [`PumpSide::open_up`]. The mode of a folder that named files go
-    /// to is no part of the copy, and stays.
-    pub(crate) fn open_up(&self) -> bool {
-        !self.root.is_named() && self.target.as_ref().is_some_and(|target| target.open_up())
+    /// Acts in the target folder: [`FolderSide::in_opened`]. The mode of a folder that named files go to is no part of
+    /// the copy, and stays.
+    pub(crate) fn in_opened<T, E: Refusal>(&self, act: impl Fn() -> Result<T, E>) -> Result<T, E> {
+        match &self.target {
+            Some(target) if !self.root.is_named() => target.in_opened(act),
+            _ => act(),
+        }
     }
 
     /// Takes an entry of the target that a name found, or that was just made under it. False if it belongs to another
     /// name of the source: then the file system takes the two for one.
     pub(crate) fn claim(&self, entry: &Meta, name: &OsStr) -> bool {
         let (Some(target), Some(claims)) = (&self.target, &self.claims) else { return true };
-        let Ok(folder) = target.file().map(|open| open.0) else { return false };
+        let Ok(folder) = target.file() else { return false };
         let is_list = self.root.journal().is_some_and(|journal| journal.is(entry))
             && !(self.parent.is_some() || claims.are_listed(&folder, [LIST_NAME.as_ref(), name]));
         !is_list && claims.take(&folder, entry, name)
@@ -190,7 +197,7 @@ impl Directory {
     /// The same of what was just made without looking at it, `is_new` where nothing stood.
     pub(crate) fn claim_made(&self, name: &OsStr, is_new: bool) -> Result<(), Problem> {
         let (Some(target), true) = (&self.target, self.claims.is_some()) else { return Ok(()) };
-        match names::metadata(&target.file()?.0, name) {
+        match names::metadata(&*target.file()?, name) {
             Ok(entry) if self.claim_written(&entry, name, is_new) => Ok(()),
             Ok(_) => Err(taken(&target.path_of(name))),
             Err(errno) => Err(Problem::system(Operation::LookAt, &target.path_of(name), errno.0)),
@@ -313,6 +320,22 @@ impl Directory {
         self.cookie.store(cookie, Ordering::Relaxed);
     }
 
+    /// These names, so many at a time: the folder waits for each batch.
+    pub(crate) fn in_batches(
+        self: &Arc<Directory>,
+        names: Vec<Name>,
+        most: usize,
+        walks: bool,
+    ) -> Vec<Batch> {
+        let mut names = names.into_iter().peekable();
+        let batch = || {
+            names.peek()?;
+            self.hold();
+            Some(Batch::new(self, names.by_ref().take(most).collect(), walks))
+        };
+        std::iter::from_fn(batch).collect()
+    }
+
     /// One more thing must be done before the folder is finished.
     pub(crate) fn hold(&self) {
         self.pending.fetch_add(1, Ordering::Relaxed);
@@ -383,7 +406,7 @@ impl Siblings for Beside<'_> {
 /// In a folder that this run made, and where nothing is made, all that must be known the file system tells.
 fn claims(root: &Root, target: Option<&FolderSide>, traits: Traits) -> Option<Claims> {
     let target = target.filter(|_| !traits.fresh && root.is_copied)?;
-    target.file().ok().and_then(|folder| Claims::of(&folder.0))
+    target.file().ok().and_then(|folder| Claims::of(&folder))
 }
 
 impl Drop for Directory {

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::listed::{self, Name};
+use crate::listed::{Name, batches};
 use crate::origin::Origin;
 use crate::problem::{Operation, Problem};
 use datapump_files::disk::names;
@@ -32,44 +32,23 @@ pub(crate) fn standing_otherwise_written(
     target_path: &Path,
 ) -> Result<HashMap<FileId, OsString>, Problem> {
     let (hasher, mut listed, mut found) = (RandomState::new(), HashSet::new(), HashMap::new());
-    let target_names = |cookie| {
-        let names = listed::list(target, cookie);
-        names.map_err(|errno: Errno| Problem::system(Operation::List, target_path, errno.0))
-    };
-    each_name(target_names, |name| {
-        listed.insert(hasher.hash_one(&name.name));
-    })?;
-    let mut unlisted = Ok(());
-    each_name(
-        |cookie| source.list(cookie, false, source_path),
-        |name| {
-            if listed.contains(&hasher.hash_one(&name.name)) {
-                return;
+    for names in batches(|cookie| names::list(target, cookie)) {
+        let names = names.map_err(|errno| Problem::system(Operation::List, target_path, errno.0))?;
+        listed.extend(names.iter().map(|name| hasher.hash_one(&name.name)));
+    }
+    for names in batches(|cookie| source.list(cookie, false, source_path)) {
+        for Name { name, .. } in names? {
+            if listed.contains(&hasher.hash_one(&name)) {
+                continue;
             }
-            match names::metadata(target, &name.name) {
-                Ok(meta) => drop(found.insert(id(&meta), name.name.clone())),
+            match names::metadata(target, &name) {
+                Ok(meta) => drop(found.insert(id(&meta), name)),
                 Err(errno) if CANNOT_STAND.contains(&errno) => {}
                 Err(errno) => {
-                    unlisted =
-                        Err(Problem::system(Operation::LookAt, &target_path.join(&name.name), errno.0));
+                    return Err(Problem::system(Operation::LookAt, &target_path.join(&name), errno.0));
                 }
             }
-        },
-    )?;
-    unlisted.map(|()| found)
-}
-
-fn each_name(
-    list: impl Fn(u64) -> Result<(Vec<Name>, u64), Problem>,
-    mut deal: impl FnMut(&Name),
-) -> Result<(), Problem> {
-    let mut cookie = 0;
-    loop {
-        let (names, next) = list(cookie)?;
-        if names.is_empty() {
-            return Ok(());
         }
-        names.iter().for_each(&mut deal);
-        cookie = next;
     }
+    Ok(found)
 }

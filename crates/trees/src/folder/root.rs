@@ -25,17 +25,11 @@ pub(crate) enum InTheWay {
     Waits,
     /// It was removed, or would be by a dry run.
     Clear,
-    Stays(StayCause),
-}
-
-/// Why a folder in the way stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StayCause {
-    /// Not all in it may be removed, or could be.
+    /// It stays: not all in it may be removed, or could be.
     Held,
-    /// Something else was not copied.
+    /// It stays: something else was not copied.
     NotAllCopied,
-    /// The source was not quiet.
+    /// It stays: the source was not quiet.
     Restless,
 }
 

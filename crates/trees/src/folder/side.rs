@@ -32,6 +32,7 @@ use datapump_files::identity::tick;
 use datapump_files::opened_folders::OpenedFolders;
 
 pub use keeper::Keeper;
+pub(crate) use opened_up::Refusal;
 
 /// A folder of a tree.
 #[derive(Debug)]
@@ -124,22 +125,34 @@ impl FolderSide {
     ) -> Result<Arc<FolderSide>, Problem> {
         let now_ns = tick::now_ns();
         let meta = file_meta(file).map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
-        Ok(Arc::new(FolderSide {
-            parent: None,
-            name: path.as_os_str().to_owned(),
+        let is_young = tick::is_young(now_ns, &meta, || magic(file));
+        let place = SidePlace::Here {
+            open,
+            root: Some(root),
+            keeper: Arc::clone(keeper),
+            follow: FollowLinks::Never,
+            opened_folders: None,
+        };
+        Ok(FolderSide::new(None, path.as_os_str(), meta, is_young, place))
+    }
+
+    fn new(
+        parent: Option<&Arc<FolderSide>>,
+        name: &OsStr,
+        meta: Meta,
+        is_young: bool,
+        place: SidePlace,
+    ) -> Arc<FolderSide> {
+        Arc::new(FolderSide {
+            parent: parent.cloned(),
+            name: name.to_owned(),
             meta,
-            is_young: tick::is_young(now_ns, &meta, || magic(file)),
-            place: SidePlace::Here {
-                open,
-                root: Some(root),
-                keeper: Arc::clone(keeper),
-                follow: FollowLinks::Never,
-                opened_folders: None,
-            },
+            is_young,
+            place,
             opened_up: Mutex::default(),
             charge: None,
             given: None,
-        }))
+        })
     }
 
     /// The root of a tree of another host.
@@ -152,16 +165,8 @@ impl FolderSide {
         name: &OsStr,
         folder: Arc<dyn RemoteOrigin>,
     ) -> Arc<FolderSide> {
-        Arc::new(FolderSide {
-            parent: parent.cloned(),
-            name: name.to_owned(),
-            meta: folder.facts().meta,
-            is_young: folder.facts().is_young,
-            place: SidePlace::There(folder),
-            opened_up: Mutex::default(),
-            charge: None,
-            given: None,
-        })
+        let (meta, is_young) = (folder.facts().meta, folder.facts().is_young);
+        FolderSide::new(parent, name, meta, is_young, SidePlace::There(folder))
     }
 
     /// The folder `name` in this one.
@@ -199,23 +204,16 @@ impl FolderSide {
         let file = Arc::new(file);
         keeper.keep(&file);
         let is_young = tick::is_young(now_ns, &meta, || magic(&file));
-        let below = Arc::new(FolderSide {
-            parent: Some(Arc::clone(self)),
-            name: name.to_owned(),
-            meta,
-            is_young,
-            place: SidePlace::Here {
-                open: Mutex::new(Arc::downgrade(&file)),
-                root: None,
-                keeper: Arc::clone(keeper),
-                follow,
-                opened_folders: opened_folders.clone(),
-            },
-            opened_up: Mutex::new(was_closed.then_some(true)),
-            charge: None,
-            given: None,
-        });
+        let place = SidePlace::Here {
+            open: Mutex::new(Arc::downgrade(&file)),
+            root: None,
+            keeper: Arc::clone(keeper),
+            follow,
+            opened_folders: opened_folders.clone(),
+        };
+        let below = FolderSide::new(Some(self), name, meta, is_young, place);
         if was_closed {
+            *locked(&below.opened_up) = Some(true);
             below.owe_mode();
         }
         Ok(below)
@@ -275,7 +273,7 @@ impl FolderSide {
 
     /// Whether names in a folder of this host can be removed and replaced, as far as it says.
     pub(crate) fn flags(&self) -> NameFlags {
-        self.file().ok().and_then(|folder| names::flags(&folder.0).ok()).unwrap_or_default()
+        self.file().ok().and_then(|folder| names::flags(&folder).ok()).unwrap_or_default()
     }
 
     /// Whether it lies on this host.
@@ -292,7 +290,7 @@ impl FolderSide {
     pub(crate) fn now(&self) -> Result<Meta, Problem> {
         match &self.place {
             SidePlace::Here { .. } => {
-                let now = file_meta(&self.file()?.0);
+                let now = file_meta(&*self.file()?);
                 now.map_err(|errno| Problem::system(Operation::LookAt, &self.path(), errno.0))
             }
             SidePlace::There(folder) => Ok(folder.look_again(&self.path())?.0),
@@ -304,7 +302,7 @@ impl FolderSide {
         let now_ns = tick::now_ns();
         match &self.place {
             SidePlace::Here { .. } => {
-                let (now, file) = (self.now()?, self.file()?.0);
+                let (now, file) = (self.now()?, self.file()?);
                 Ok((now, tick::is_young(now_ns, &now, || magic(&file))))
             }
             SidePlace::There(folder) => folder.look_again(&self.path()),
@@ -325,7 +323,7 @@ impl FolderSide {
     }
 
     /// The open folder of this host; opened again, and those above it, if they were closed meanwhile.
-    pub fn file(&self) -> Result<OpenedFolder, Problem> {
+    pub fn file(&self) -> Result<Arc<File>, Problem> {
         let (mut closed, mut here): (Vec<&FolderSide>, _) = (Vec::new(), self);
         let mut file = loop {
             match (here.if_open(), here.parent.as_deref()) {
@@ -345,7 +343,7 @@ impl FolderSide {
         Ok(file)
     }
 
-    fn opened(&self, open: OpenedFolder) -> OriginFolder {
+    fn opened(&self, open: Arc<File>) -> OriginFolder {
         let follow = match self.place {
             SidePlace::Here { follow, .. } => follow,
             SidePlace::There(_) => FollowLinks::Never,
@@ -354,16 +352,16 @@ impl FolderSide {
             FollowLinks::Outwards => self.depth(),
             FollowLinks::Never | FollowLinks::Always => 0,
         };
-        OriginFolder { file: open.0, follow, depth, given: self.given.clone() }
+        OriginFolder { file: open, follow, depth, given: self.given.clone() }
     }
 
-    fn if_open(&self) -> Option<OpenedFolder> {
+    fn if_open(&self) -> Option<Arc<File>> {
         let SidePlace::Here { open, root, .. } = &self.place else {
             unreachable!("a folder of another host is no open file")
         };
         match root {
-            Some(RootFile::Open(file)) => Some(OpenedFolder(Arc::clone(&locked(file)))),
-            Some(RootFile::Again(_)) | None => locked(open).upgrade().map(OpenedFolder),
+            Some(RootFile::Open(file)) => Some(Arc::clone(&locked(file))),
+            Some(RootFile::Again(_)) | None => locked(open).upgrade(),
         }
     }
 
@@ -380,7 +378,7 @@ impl FolderSide {
         Ok(())
     }
 
-    fn root_opened_again(&self) -> Result<OpenedFolder, Problem> {
+    fn root_opened_again(&self) -> Result<Arc<File>, Problem> {
         let SidePlace::Here { root: Some(RootFile::Again(opens)), .. } = &self.place else {
             unreachable!("a root is open")
         };
@@ -395,8 +393,8 @@ impl FolderSide {
         }
     }
 
-    fn open_again(&self, parent: &OpenedFolder, stays_open: bool) -> Result<OpenedFolder, Problem> {
-        let above = self.parent.as_deref().expect("a root is open").opened(parent.clone());
+    fn open_again(&self, parent: &Arc<File>, stays_open: bool) -> Result<Arc<File>, Problem> {
+        let above = self.parent.as_deref().expect("a root is open").opened(Arc::clone(parent));
         let opened = match self.looking() {
             Some(folders) => folders.open(&above.file, Some(&self.name)).map(|(file, meta, _)| (file, meta)),
             None => open_and_stat(&above, &self.name),
@@ -405,11 +403,7 @@ impl FolderSide {
     }
 
     /// What was opened again must be the same folder.
-    fn reopened(
-        &self,
-        opened: Result<(File, Meta), Errno>,
-        stays_open: bool,
-    ) -> Result<OpenedFolder, Problem> {
+    fn reopened(&self, opened: Result<(File, Meta), Errno>, stays_open: bool) -> Result<Arc<File>, Problem> {
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?;
         let file = Arc::new(file);
@@ -423,7 +417,7 @@ impl FolderSide {
                 keeper.keep(&file);
             }
         }
-        Ok(OpenedFolder(file))
+        Ok(file)
     }
 
     /// From here to the root.
@@ -478,10 +472,6 @@ impl Drop for FolderSide {
         }
     }
 }
-
-/// An open folder, for as long as it is used.
-#[derive(Clone, Debug)]
-pub struct OpenedFolder(pub Arc<File>);
 
 fn open_and_stat(above: &OriginFolder, name: &OsStr) -> Result<(File, Meta), Errno> {
     above.open_folder(name).and_then(with_meta)

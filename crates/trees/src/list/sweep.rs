@@ -19,10 +19,9 @@ use crate::listed::{self, Name};
 use crate::origin::Origin;
 use datapump_core::name::is_same_time;
 use datapump_files::attributes::given::Given;
-use datapump_files::commit::made;
-use datapump_files::commit::reserved;
 use datapump_files::commit::reserved::{LIST_NAME, is_temporary, names_of};
 use datapump_files::commit::temporary::{is_as_made, is_young, remove_leftover, remove_lone_journal};
+use datapump_files::commit::{made, reserved};
 use datapump_files::disk::{FileKind, Folder, Meta, file_meta, names, origin};
 use datapump_files::resume;
 
@@ -49,20 +48,15 @@ impl<'run> Swept<'run> {
     }
 
     fn sweep(&self) {
-        let mut cookie = 0;
-        while let Ok((names, next)) = listed::list(self.open, cookie)
-            && !names.is_empty()
-        {
-            cookie = next;
-            for name in &names {
-                let is_temporary = is_temporary(&name.name);
-                if is_folder(self.open, name) {
-                    if self.is_gone(&name.name) {
-                        self.enter(&name.name);
-                    }
-                } else if is_temporary && self.is_gone(&name.name) {
-                    self.remove(&name.name);
+        let batches = listed::batches(|cookie| listed::list(self.open, cookie));
+        for name in batches.map_while(Result::ok).flatten() {
+            let is_temporary = is_temporary(&name.name);
+            if is_folder(self.open, &name) {
+                if self.is_gone(&name.name) {
+                    self.enter(&name.name);
                 }
+            } else if is_temporary && self.is_gone(&name.name) {
+                self.remove(&name.name);
             }
         }
     }
@@ -142,18 +136,9 @@ impl<'run> Swept<'run> {
     /// Whether the source's folder has something of which name and metadata are these.
     fn source_has(&self, may_be: impl Fn(&Name) -> bool, is_it: impl Fn(&Name, &Meta) -> bool) -> bool {
         let Some(source) = self.source else { return false };
-        let mut cookie = 0;
-        while let Ok((names, next)) = source.list(cookie, true, Path::new(""))
-            && !names.is_empty()
-        {
-            cookie = next;
-            let found =
-                |name: &Name| source.metadata(name, PathBuf::new).is_ok_and(|meta| is_it(name, &meta));
-            if names.iter().any(|name| may_be(name) && found(name)) {
-                return true;
-            }
-        }
-        false
+        let found = |name: &Name| source.metadata(name, PathBuf::new).is_ok_and(|meta| is_it(name, &meta));
+        let batches = listed::batches(|cookie| source.list(cookie, true, Path::new("")));
+        batches.map_while(Result::ok).flatten().any(|name| may_be(&name) && found(&name))
     }
 
     /// Whether its journal, which would go, too, is another's or of use.

@@ -16,6 +16,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
+use crate::listed::batches;
 use datapump_files::disk::{self, FileKind, Meta, names};
 use datapump_files::identity::{FileId, id};
 
@@ -166,13 +167,8 @@ fn counted(folder: &File) -> HashMap<FileId, usize> {
 /// systems list what an open one held when it was opened.
 fn each_name(folder: &File, mut deal: impl FnMut(&OsStr)) {
     let Ok(folder) = names::open_folder(folder, OsStr::new(".")) else { return };
-    let mut cookie = 0;
-    while let Ok((names, next)) = names::list(&folder, cookie)
-        && !names.is_empty()
-    {
-        names.iter().for_each(|name| deal(&name.name));
-        cookie = next;
-    }
+    let batches = batches(|cookie| names::list(&folder, cookie));
+    batches.map_while(Result::ok).flatten().for_each(|name| deal(&name.name));
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ use crate::folder::directory::Directory;
 use crate::folder::side::FolderSide;
 use crate::listed::Name;
 use crate::origin::Origin;
-use crate::report::change::Findings;
-use crate::report::change::{Change, ChangeKind};
+use crate::report::change::{Change, ChangeKind, Findings};
 use crate::setup::options::Keep;
 use crate::target::{Item, change_of};
 use crate::tree::Shared;
@@ -68,8 +67,8 @@ pub(crate) fn of_name(
     // Letters alone tell of those of files.
     let is_told = is_told && (shared.settings.itemizes() || meta.kind == FileKind::Folder);
     let told = if is_told { origin.with_attributes(name, new.keep) } else { name.clone() };
-    let differ = |keep| is_told && origin.hidden_of_name_differ(&told, &target.0, keep).unwrap_or(false);
-    let other_value = points_to.is_some_and(|to| names::read_symlink(&target.0, &name.name).ok() != Some(to));
+    let differ = |keep| is_told && origin.hidden_of_name_differ(&told, &target, keep).unwrap_or(false);
+    let other_value = points_to.is_some_and(|to| names::read_symlink(&target, &name.name).ok() != Some(to));
     Findings {
         other_value,
         other_acl: new.keep.acl && differ(ACL),
@@ -83,7 +82,7 @@ pub(crate) fn of_folders(shared: &Shared<'_>, source: &FolderSide, target: &Fold
     let new = of_new(shared);
     let (Ok(from), Ok(to)) = (source.origin(), target.file()) else { return new };
     let differ =
-        |keep| attributes::hidden_differ(from.bearer(), AttributeHolder::Open(&to.0), keep).unwrap_or(false);
+        |keep| attributes::hidden_differ(from.bearer(), AttributeHolder::Open(&to), keep).unwrap_or(false);
     Findings {
         other_acl: new.keep.acl && differ(ACL),
         other_xattrs: new.keep.xattrs && differ(XATTRS),

@@ -20,11 +20,9 @@ use crate::folder::root::Root;
 use crate::list::journal::TreeJournal;
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::setup::options::Sync;
-use crate::tree::Shared;
-use crate::tree::backup;
 use crate::tree::batch::folder_done::{finish_folder, sweep_folder};
 use crate::tree::state::in_the_way::FoldersInTheWay;
-use crate::tree::{delete, moved};
+use crate::tree::{Shared, backup, delete, moved};
 use datapump_files::attributes;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{AttributeHolder, Meta, Outcome, is_closed, names};
@@ -215,7 +213,7 @@ pub(in crate::tree) fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Direc
 fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
     let wrong = |errno: Errno| Problem::system(Operation::Finish, &target.path(), errno.0);
-    let folder = target.file()?.0;
+    let folder = target.file()?;
     sweep_folder(shared, directory)?;
     // Looked for before: in a root that is open to others, or of another user, a list is not believed, and a run that
     // was killed there would be followed by one that copies below it.

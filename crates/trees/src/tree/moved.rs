@@ -132,7 +132,7 @@ impl SourceRemoval<'_> {
         let Some(target) = root.target.as_ref().filter(|_| root.source.is_here()) else { return Ok(()) };
         let mut folders = vec![(Arc::clone(&root.source), Arc::clone(target))];
         while let Some((source, target)) = folders.pop() {
-            let (from, to) = (source.file()?.0, target.file()?.0);
+            let (from, to) = (source.file()?, target.file()?);
             view::check_apart(&from, &source.path(), &to, &target.path(), Class::Refused)?;
             let mut cookie = Some(0);
             while let Some(from) = cookie.filter(|_| !self.shared.is_stopping()) {
@@ -159,7 +159,7 @@ impl SourceRemoval<'_> {
             return Ok(None);
         }
         let name = &*name.name;
-        let (from, to) = (source.file()?.0, target.file()?.0);
+        let (from, to) = (source.file()?, target.file()?);
         let (Ok(meta), Ok(there)) = (names::metadata(&from, name), names::metadata(&to, name)) else {
             return Ok(None);
         };

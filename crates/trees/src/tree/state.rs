@@ -58,7 +58,7 @@ pub(crate) struct NamedFacts {
 }
 
 /// What the trees of a job share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Trees {
     pub(crate) named: NamedFacts,
     /// What was asked, as far as it decides about names.
@@ -149,33 +149,12 @@ impl Trees {
         }
         let user = rustix::process::geteuid();
         Ok(Trees {
-            named: NamedFacts::default(),
             select,
-            twins: Twins::default(),
-            twins_back: Twins::default(),
             flags: name_flags::from_options(options, user, own_groups()),
             links: Links::new(options.deletion.remove_sources),
-            opens_for_attributes: AtomicBool::new(false),
             keeper: Keeper::new(folders as usize),
-            targets_overlap: false,
-            guard: Guard::default(),
-            walking: AtomicUsize::new(0),
-            roots: Mutex::default(),
-            trees_done: Mutex::default(),
-            named_folders: Mutex::default(),
-            names_begun: AtomicUsize::new(0),
-            devices: Mutex::default(),
-            backup_folders: BackupFolders::default(),
             opened_folders: Arc::new(OpenedFolders::of_run(options.dry_run)),
-            memory: RunMemory::default(),
-            like_backups: LikeBackupsOfFolders::default(),
-            waiting: Mutex::default(),
-            awaiting_trees: Mutex::default(),
-            pruning: Mutex::default(),
-            name_hasher: RandomState::new(),
-            entered: Mutex::default(),
-            keeps_times: Mutex::default(),
-            links_have_attributes: Mutex::default(),
+            ..Trees::default()
         })
     }
 

@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use datapump_core::wire::peer_request::walk_ahead::BATCH_NAMES;
 use datapump_engine::Errno;
 
-use crate::folder::directory::{Batch, Directory, LinkDest, Looked, Traits};
+use crate::folder::directory::{Directory, LinkDest, Traits};
 use crate::folder::lister::{Lister, Next};
 use crate::folder::root::Root;
 use crate::folder::side::FolderSide;
@@ -29,13 +29,13 @@ use crate::run::in_order_target;
 use crate::setup::options::FollowLinks;
 use crate::tree::backup::names_beside::names_beside;
 use crate::tree::backup::removal;
-use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::batch::cursor::BatchName;
 use crate::tree::batch::folder_done;
 use crate::tree::batch::listing::{compares_attributes, names_of_folder};
-use crate::tree::findings;
 use crate::tree::findings::compare_attributes;
-use crate::tree::{Shared, Work};
+use crate::tree::{Shared, Work, findings};
 use datapump_core::selection::ListStep;
+
 use datapump_files::commit::{made, shortage};
 use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
@@ -118,37 +118,25 @@ fn steps_below<'names>(
 }
 
 /// A folder of a list that was not looked at before its turn is, now, with those behind it.
-fn look_below_listed(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
-    let Origin::There(folder) = &cursor.source else { return Ok(()) };
-    if !shared.trees.select.is_list() || folder.has_entered(&name.name) {
+fn look_below_listed(at: BatchName<'_>) -> Result<(), Problem> {
+    let Origin::There(folder) = &at.cursor.source else { return Ok(()) };
+    if !at.shared.trees.select.is_list() || folder.has_entered(&at.name.name) {
         return Ok(());
     }
-    let names = std::iter::once(name).chain(cursor.names.as_slice());
+    let names = std::iter::once(at.name).chain(at.cursor.names.as_slice());
     let names = names.filter(|name| !folder.has_entered(&name.name));
-    let below = steps_below(shared, &cursor.directory, names);
-    let with_attributes = compares_attributes(shared, &cursor.directory);
+    let below = steps_below(at.shared, at.directory(), names);
+    let with_attributes = compares_attributes(at.shared, at.directory());
     folder.look_at_all(Vec::new(), &below, with_attributes).map(drop)
 }
 
 fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
-    let mut names = names.into_iter();
     // One by one the names of a folder come right behind it.
-    let batch_names = if shared.settings.itemizes() { 1 } else { BATCH_NAMES };
-    let batch = || {
-        let names: Vec<Name> = names.by_ref().take(batch_names).collect();
-        (!names.is_empty()).then(|| {
-            directory.hold();
-            Work::Batch(Batch {
-                directory: Arc::clone(directory),
-                names,
-                looked: Looked::NotYet,
-                walks: true,
-            })
-        })
-    };
-    let batches: Vec<Work> = std::iter::from_fn(batch).collect();
+    let most = if shared.settings.itemizes() { 1 } else { BATCH_NAMES };
+    let batches = directory.in_batches(names, most, true);
     shared.trees.walk(batches.len());
-    shared.plan.add_first(batches.into_iter().chain([Work::List(Arc::clone(directory))]));
+    let batches = batches.into_iter().map(Work::Batch);
+    shared.plan.add_first(batches.chain([Work::List(Arc::clone(directory))]));
 }
 
 /// A folder of the source that is open.
@@ -159,94 +147,78 @@ pub(crate) struct OpenedSource {
 }
 
 /// Opens a folder of the source; nothing where it is closed and on another file system.
-pub(crate) fn open_source(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-) -> Result<Option<OpenedSource>, Problem> {
-    let above = &cursor.directory;
-    look_below_listed(shared, cursor, name)?;
-    let side = match above.source.child_of(name) {
-        Err(problem) if problem.class == Class::Denied && is_elsewhere(shared, cursor, name) => {
-            shared.ledger.leave_out_mount(&cursor.source_path(&name.name));
+pub(crate) fn open_source(at: BatchName<'_>) -> Result<Option<OpenedSource>, Problem> {
+    let above = at.directory();
+    look_below_listed(at)?;
+    let side = match above.source.child_of(at.name) {
+        Err(problem) if problem.class == Class::Denied && is_elsewhere(at) => {
+            at.shared.ledger.leave_out_mount(&at.source_path());
             return Ok(None);
         }
         opened => opened?,
     };
     let is_left_out =
-        shared.settings.options.selection.one_file_system && side.meta.device != above.root.source_device;
+        at.shared.settings.options.selection.one_file_system && side.meta.device != above.root.source_device;
     if is_left_out {
-        shared.ledger.leave_out_mount(&side.path());
+        at.shared.ledger.leave_out_mount(&side.path());
     } else {
-        check_loop(shared, above, &side)?;
-        report_made(shared, &above.root, &side);
+        check_loop(at.shared, above, &side)?;
+        report_made(at.shared, &above.root, &side);
     }
     Ok(Some(OpenedSource { side, is_left_out }))
 }
 
 /// Goes into a folder: makes or opens its target and enqueues the listing of its names.
-pub(crate) fn enter(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    source: OpenedSource,
-    existing: Option<&Meta>,
-) -> Result<(), Problem> {
-    match target_of(shared, cursor, name, &source.side, existing)? {
-        Some((target, fresh)) => enter_both(shared, cursor, name, source, target, fresh),
+pub(crate) fn enter(at: BatchName<'_>, source: OpenedSource, existing: Option<&Meta>) -> Result<(), Problem> {
+    match target_of(at, &source.side, existing)? {
+        Some((target, fresh)) => enter_both(at, source, target, fresh),
         None => Ok(()),
     }
 }
 
 /// A folder is missing where no room is left. What would lie in it is counted, too.
-pub(crate) fn enter_missing(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    source: OpenedSource,
-) -> Result<(), Problem> {
-    shared.ledger.leave_missing(0);
-    cursor.directory.root.fail();
-    enter_both(shared, cursor, name, source, None, true)
+pub(crate) fn enter_missing(at: BatchName<'_>, source: OpenedSource) -> Result<(), Problem> {
+    at.shared.ledger.leave_missing(0);
+    at.directory().root.fail();
+    enter_both(at, source, None, true)
 }
 
 /// Goes into a folder that is compared.
-pub(crate) fn enter_compared(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
-    let Some(source) = open_source(shared, cursor, name)?.filter(|source| !source.is_left_out) else {
+pub(crate) fn enter_compared(at: BatchName<'_>) -> Result<(), Problem> {
+    let Some(source) = open_source(at)?.filter(|source| !source.is_left_out) else {
         return Ok(());
     };
-    let target = cursor.directory.target.as_ref().map(|target| target.child(&name.name)).transpose()?;
-    if let Some(target) = target.as_ref().filter(|_| shared.settings.options.comparison.compare_attributes) {
-        compare_attributes::of_folders(shared, &source.side, target)?;
+    let target = at.directory().target.as_ref().map(|target| target.child(&at.name.name)).transpose()?;
+    if let Some(target) = target.as_ref().filter(|_| at.shared.settings.options.comparison.compare_attributes)
+    {
+        compare_attributes::of_folders(at.shared, &source.side, target)?;
     }
-    enter_both(shared, cursor, name, source, target, false)
+    enter_both(at, source, target, false)
 }
 
 fn enter_both(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
+    at: BatchName<'_>,
     source: OpenedSource,
     target: Option<Arc<FolderSide>>,
     fresh: bool,
 ) -> Result<(), Problem> {
-    let below = opened(shared, &cursor.directory, &name.name, source.side, target, fresh)?;
+    let below = opened(at.shared, at.directory(), &at.name.name, source.side, target, fresh)?;
     below.note_walk(&below.source.meta, below.source.is_young());
     if source.is_left_out {
         // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
-        folder_done::release(shared, &below);
+        folder_done::release(at.shared, &below);
         return Ok(());
     }
-    shared.trees.walk(1);
-    shared.plan.add_first([Work::List(below)].into_iter());
+    at.shared.trees.walk(1);
+    at.shared.plan.add_first([Work::List(below)].into_iter());
     Ok(())
 }
 
 /// Whether a folder that this user may not enter is of another file system and left out for that.
-fn is_elsewhere(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
-    let found = || cursor.source.look_again(name, || cursor.source_path(&name.name)).ok();
-    shared.settings.options.selection.one_file_system
-        && found().is_some_and(|found| found.device != cursor.directory.root.source_device)
+fn is_elsewhere(at: BatchName<'_>) -> bool {
+    let found = || at.cursor.source.look_again(at.name, || at.source_path()).ok();
+    at.shared.settings.options.selection.one_file_system
+        && found().is_some_and(|found| found.device != at.directory().root.source_device)
 }
 
 /// A folder on its way, which its parent waits for.
@@ -332,94 +304,82 @@ type Entered = (Option<Arc<FolderSide>>, bool);
 
 /// The target folder; nothing where there is no room to make it.
 fn target_of(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
+    at: BatchName<'_>,
     source: &FolderSide,
     existing: Option<&Meta>,
 ) -> Result<Option<Entered>, Problem> {
-    let path = cursor.target_path(&name.name);
+    let path = at.target_path();
     let folder = existing.filter(|existing| existing.kind == FileKind::Folder);
-    folder.map_or(Ok(()), |folder| shared.trees.guard.enter(folder, || path.clone()))?;
+    folder.map_or(Ok(()), |folder| at.shared.trees.guard.enter(folder, || path.clone()))?;
     let fresh = folder.is_none();
     if let Some(existing) = existing.filter(|_| fresh) {
-        cursor.check_replaced(shared, name, &source.meta, existing)?;
+        at.check_replaced(&source.meta, existing)?;
     }
-    let change = tell_folder(shared, cursor, name, &source.meta, folder);
+    let change = tell_folder(at, &source.meta, folder);
     let Some(target) =
-        cursor.directory.target.as_ref().filter(|_| !(fresh && shared.settings.options.dry_run))
+        at.directory().target.as_ref().filter(|_| !(fresh && at.shared.settings.options.dry_run))
     else {
         return Ok(Some((None, true)));
     };
     let start = SystemTime::now();
     if fresh && existing.is_some() {
-        removal::remove_file(shared, cursor, name)?;
+        removal::remove_file(at)?;
     }
-    let fresh = match if fresh { make(shared, cursor, name, &path) } else { Ok(false) } {
+    let fresh = match if fresh { make(at, &path) } else { Ok(false) } {
         Ok(fresh) => fresh,
-        Err(problem) => return no_room_for(shared, cursor, problem),
+        Err(problem) => return no_room_for(at, problem),
     };
-    let made = || match target.made_child(&name.name) {
+    let made = || match target.made_child(&at.name.name) {
         Err(problem) if problem.class == Class::Denied => {
-            own_alone(cursor.target()?, &name.name, &path)?;
-            target.made_child(&name.name)
+            own_alone(at.target()?, &at.name.name, &path)?;
+            target.made_child(&at.name.name)
         }
         side => side,
     };
-    let side = if fresh { made() } else { target.child(&name.name) }?;
-    cursor.directory.root.backups.check_apart(&shared.settings, &side)?;
+    let side = if fresh { made() } else { target.child(&at.name.name) }?;
+    at.directory().root.backups.check_apart(&at.shared.settings, &side)?;
     if fresh {
-        check_made(shared, cursor.target()?, &side, start, &path)?;
+        check_made(at.shared, at.target()?, &side, start, &path)?;
     }
     // Nobody else can give another name to what lies in a folder of this user.
-    if made::is_open_to_others(&target.meta) && !shared.settings.options.dry_run {
-        shared.trees.enter(&side.meta, &path, source)?;
+    if made::is_open_to_others(&target.meta) && !at.shared.settings.options.dry_run {
+        at.shared.trees.enter(&side.meta, &path, source)?;
     }
-    if !fresh && !shared.settings.options.dry_run {
+    if !fresh && !at.shared.settings.options.dry_run {
         confidential::close_folder(
-            &side.file()?.0,
+            &*side.file()?,
             &side.meta,
             &source.meta,
-            shared.settings.options.attributes.keep,
+            at.shared.settings.options.attributes.keep,
         );
     }
-    if fresh && !cursor.directory.claim(&side.meta, &name.name) {
+    if fresh && !at.directory().claim(&side.meta, &at.name.name) {
         return Err(datapump_files::commit::taken(&path));
     }
-    shared.ledger.tally().done.folders_made += u64::from(fresh);
-    shared.ledger.tell(change);
+    at.shared.ledger.tally().done.folders_made += u64::from(fresh);
+    at.shared.ledger.tell(change);
     Ok(Some((Some(side), fresh)))
 }
 
 /// A folder that was not made. Where that is for want of room, what would lie in it is counted as missing, too.
-fn no_room_for(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    problem: Problem,
-) -> Result<Option<Entered>, Problem> {
+fn no_room_for(at: BatchName<'_>, problem: Problem) -> Result<Option<Entered>, Problem> {
     if problem.class != Class::NoSpace {
         return Err(problem);
     }
-    cursor.directory.root.report(&shared.ledger, problem);
-    Ok(shared.ledger.full.is_full().then_some((None, true)))
+    at.directory().root.report(&at.shared.ledger, problem);
+    Ok(at.shared.ledger.full.is_full().then_some((None, true)))
 }
 
 /// A folder that is made, or gets other attributes. A new name in it changes its time: it is looked at before. Gives
 /// back what is told when it is made.
-fn tell_folder(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    meta: &Meta,
-    there: Option<&Meta>,
-) -> Option<Box<Change>> {
+fn tell_folder(at: BatchName<'_>, meta: &Meta, there: Option<&Meta>) -> Option<Box<Change>> {
     let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
-    let change = findings::change(shared, &cursor.directory, kind, name, meta, there);
+    let change = findings::change(at.shared, at.directory(), kind, at.name, meta, there);
     let change = change.filter(|change| change.says_something());
-    if there.is_none() && !shared.settings.options.dry_run {
+    if there.is_none() && !at.shared.settings.options.dry_run {
         return change;
     }
-    shared.ledger.tell(change);
+    at.shared.ledger.tell(change);
     None
 }
 
@@ -431,15 +391,11 @@ pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), 
 }
 
 /// False where another tree of the same copy, which goes into this one, has made it meanwhile.
-fn make(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, path: &Path) -> Result<bool, Problem> {
-    let target = cursor.target()?;
-    let made = match names::make_folder(target, &name.name) {
-        Err(Errno::EACCES) if cursor.directory.open_up() => names::make_folder(target, &name.name),
-        made => made,
-    };
-    match made {
+fn make(at: BatchName<'_>, path: &Path) -> Result<bool, Problem> {
+    let target = at.target()?;
+    match at.directory().in_opened(|| names::make_folder(target, &at.name.name)) {
         Ok(()) => Ok(true),
-        Err(Errno::EEXIST) if is_of_another(shared, target, &name.name) => Ok(false),
+        Err(Errno::EEXIST) if is_of_another(at.shared, target, &at.name.name) => Ok(false),
         Err(Errno::EEXIST) => Err(datapump_files::commit::taken(path)),
         Err(errno) => Err(shortage::of_name(Operation::Make, path, errno, target)),
     }
@@ -459,7 +415,7 @@ fn check_made(
     start: SystemTime,
     path: &Path,
 ) -> Result<(), Problem> {
-    match made::check_folder(above, &made.file()?.0, &made.meta, start, path) {
+    match made::check_folder(above, &*made.file()?, &made.meta, start, path) {
         Err(_) if shared.trees.targets_overlap && made::is_own(above, &made.meta) => Ok(()),
         checked => checked,
     }
@@ -471,7 +427,7 @@ fn tell_device(shared: &Shared<'_>, above: &Directory, target: Option<&FolderSid
     if let (Some(target), Some(parent)) = (target, &above.target)
         && target.meta.device != parent.meta.device
     {
-        let (folder, device) = (target.file()?.0, target.meta.device);
+        let (folder, device) = (target.file()?, target.meta.device);
         let is_known = || shared.trees.devices().contains_key(&device);
         if shared.settings.writes && shared.settings.in_order_on(|| Some(device)).is_none() && !is_known() {
             in_order_target::refuse_below(&folder, &target.path())?;
@@ -504,7 +460,7 @@ fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, f
         },
         syncs_whole: match (target, &above.target) {
             (Some(target), Some(there)) if target.meta.device != there.meta.device => {
-                target.file().is_ok_and(|folder| kind::syncs_whole(disk::magic(&folder.0)))
+                target.file().is_ok_and(|folder| kind::syncs_whole(disk::magic(&folder)))
             }
             _ => above.traits.syncs_whole,
         },
@@ -519,5 +475,5 @@ fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, f
 
 /// The permissions that the folder's default access control list gives to new files.
 fn handed_down(target: &FolderSide) -> Option<u32> {
-    target.file().ok().and_then(|folder| disk::handed_down(&folder.0))
+    target.file().ok().and_then(|folder| disk::handed_down(&folder))
 }

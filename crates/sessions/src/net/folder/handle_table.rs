@@ -36,8 +36,10 @@ use crate::place::Fill;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::budget::{Charge, Share};
 use crate::setup::options::FollowLinks;
-use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, file_meta};
-use datapump_files::disk::{folder_is_made_up, is_made_up, magic, open_with_identity, with_handle};
+use datapump_files::disk::{
+    AttributeHolder, FileCalls, FileKind, Meta, file_meta, folder_is_made_up, is_made_up, magic,
+    open_with_identity, with_handle,
+};
 use datapump_files::followed::OriginFolder;
 use datapump_files::holes::sizes::Magics;
 use datapump_files::holes::{self, mapped};
@@ -279,7 +281,7 @@ impl HandleTable {
     }
 
     fn keep_folder(&self, number: u64, side: Arc<FolderSide>) -> ShelfOutcome<Answer> {
-        let open = side.file().map_err(problem)?.0;
+        let open = side.file().map_err(problem)?;
         if side.meta.kind != FileKind::Folder {
             return Err(fault(Operation::Open, ENOTDIR));
         }

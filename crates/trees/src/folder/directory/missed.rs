@@ -121,7 +121,7 @@ impl Directory {
     /// Whether the target has an older copy of a file.
     fn has_copy(&self, NotCopied { name, overwrites, .. }: NotCopied<'_>) -> bool {
         let folder = self.target.as_ref().filter(|_| !overwrites).and_then(|target| target.file().ok());
-        let found = folder.and_then(|folder| names::metadata(&folder.0, name).ok());
+        let found = folder.and_then(|folder| names::metadata(&folder, name).ok());
         found.is_some_and(|found| found.kind == FileKind::Regular)
     }
 }

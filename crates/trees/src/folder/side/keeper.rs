@@ -7,7 +7,7 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Keeps the folders open that were used last.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Keeper {
     pub(super) most: usize,
     open: Mutex<VecDeque<Arc<File>>>,

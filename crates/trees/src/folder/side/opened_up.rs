@@ -9,9 +9,26 @@ use std::sync::{Arc, Mutex};
 use datapump_engine::Errno;
 
 use crate::folder::side::{FolderSide, SidePlace, locked};
-use crate::problem::{Operation, Problem};
+use crate::problem::{Class, Operation, Problem};
 use datapump_files::disk::{AttributeHolder, Meta, file_meta};
 use datapump_files::opened_folders::{OPEN, OpenedFolders, WayToFolder};
+
+/// An error that the mode of a folder may be the cause of.
+pub(crate) trait Refusal {
+    fn is_for_mode(&self) -> bool;
+}
+
+impl Refusal for Problem {
+    fn is_for_mode(&self) -> bool {
+        self.class == Class::Denied
+    }
+}
+
+impl Refusal for Errno {
+    fn is_for_mode(&self) -> bool {
+        *self == Errno::EACCES
+    }
+}
 
 impl FolderSide {
     /// The root of a target that is written, or would be, just opened: it and the folders below that are closed to this
@@ -34,15 +51,15 @@ impl FolderSide {
 
     /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. The thread that
     /// finishes the folder gives it its mode. True also where another lane was first: it is open when this returns.
-    pub(crate) fn open_up(&self) -> bool {
+    pub(super) fn open_up(&self) -> bool {
         let mut opened_up = locked(&self.opened_up);
         *opened_up.get_or_insert_with(|| {
             let is_own = self.meta.uid == rustix::process::geteuid().as_raw();
             let opens = || {
                 let folder = self.file().ok()?;
-                let mode = file_meta(&folder.0).ok()?.mode;
+                let mode = file_meta(&folder).ok()?.mode;
                 let is_set =
-                    mode | OPEN != mode && AttributeHolder::Open(&folder.0).set_mode(mode | OPEN).is_ok();
+                    mode | OPEN != mode && AttributeHolder::Open(&folder).set_mode(mode | OPEN).is_ok();
                 if is_set && self.way().is_some_and(|(folders, ..)| folders.has_room()) {
                     self.owe_mode();
                 }
@@ -50,6 +67,14 @@ impl FolderSide {
             };
             is_own && opens() == Some(true)
         })
+    }
+
+    /// Acts in the folder; once more if only its mode refused that, and it could be opened up.
+    pub(crate) fn in_opened<T, E: Refusal>(&self, act: impl Fn() -> Result<T, E>) -> Result<T, E> {
+        match act() {
+            Err(refusal) if refusal.is_for_mode() && self.open_up() => act(),
+            done => done,
+        }
     }
 
     /// Whether it is closed to this user, and a dry run does not open it up: what is not seen in it counts as missing.
@@ -73,7 +98,7 @@ impl FolderSide {
     fn way(&self) -> Option<(&Arc<OpenedFolders>, Arc<File>, &Path)> {
         let SidePlace::Here { opened_folders: Some(folders), .. } = &self.place else { return None };
         let root = self.ancestors().last()?;
-        Some((folders, root.file().ok()?.0, Path::new(&root.name)))
+        Some((folders, root.file().ok()?, Path::new(&root.name)))
     }
 
     /// The run gives it the mode that it was found with, unless it gets another one.
@@ -86,7 +111,7 @@ impl FolderSide {
     /// It has the mode that it is to have.
     pub(crate) fn has_its_mode(&self) -> Result<(), Problem> {
         let was_opened_up = locked(&self.opened_up).take().is_some();
-        let folder = self.file()?.0;
+        let folder = self.file()?;
         let wrong = |errno: Errno| Problem::system(Operation::OpenUp, &self.path(), errno.0);
         let mode = file_meta(&folder).map_err(wrong)?.mode;
         match self.way().filter(|_| was_opened_up || mode & OPEN != OPEN) {

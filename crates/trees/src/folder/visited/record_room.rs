@@ -41,7 +41,7 @@ impl RecordRoom for TreeRoom {
 
     fn make_file(&self) -> Result<File, Problem> {
         let in_target = self.target.as_ref().map(|target| {
-            let made = names::make_unnamed(&target.file()?.0, 0o600);
+            let made = names::make_unnamed(&*target.file()?, 0o600);
             made.map_err(|errno| Problem::system(Operation::Make, &target.path(), errno.0))
         });
         match in_target {

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use super::targets::place_of;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Backup, Options};
 use crate::target::Item;
@@ -87,7 +86,7 @@ fn local_trees(items: &[Item]) -> impl Iterator<Item = &Item> {
 /// What has backups, and where it goes.
 fn written(items: &[Item]) -> impl Iterator<Item = (&Item, &PathAt)> {
     let copied = items.iter().filter(|item| !item.is_left_out);
-    copied.filter_map(|item| Some((item, place_of(&item.target)?)))
+    copied.filter_map(|item| Some((item, item.target.place()?)))
 }
 
 /// The folders of backups, one for each folder that targets lie in. Errors: words about what is no folder.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use super::GuardRules;
-use super::targets::{TreeTargets, place_of};
+use super::targets::TreeTargets;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Options;
@@ -115,7 +115,7 @@ impl TargetClaims {
         }
         let trees = TreeTargets::new(items);
         for item in items.iter().filter(|item| !item.is_left_out) {
-            let Some(at) = place_of(&item.target) else { continue };
+            let Some(at) = item.target.place() else { continue };
             for inside in trees.holding(at) {
                 let (Some(below), tree) = (inside.below, inside.tree) else { continue };
                 if tree.number == item.number {

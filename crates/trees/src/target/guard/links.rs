@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::targets::place_of;
 use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{FollowLinks, Options};
@@ -125,7 +124,7 @@ impl FollowedLinks {
         let mut links = FollowedLinks::default();
         let follows = options.links.follow != FollowLinks::Never;
         for item in items.iter().filter(|item| follows && !item.is_left_out) {
-            let Some((folder, at)) = place_of(&item.target).and_then(|at| Some((folder_id(at)?, at))) else {
+            let Some((folder, at)) = item.target.place().and_then(|at| Some((folder_id(at)?, at))) else {
                 continue;
             };
             links.targets.entry(folder).or_default().insert(at.name().map(OsStr::to_owned));

@@ -87,11 +87,3 @@ fn new_names(above: &FoldersAbove, at: &PathAt) -> Option<RootKey> {
     let names = above.promised().iter().map(OsString::as_os_str).chain(at.name());
     Some((above.ids().next()?, names.map(OsStr::to_owned).collect()))
 }
-
-/// The place of a target that has a name in a folder, or is one.
-pub(crate) fn place_of(target: &Target) -> Option<&PathAt> {
-    match target {
-        Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(at),
-        _ => None,
-    }
-}

@@ -3,7 +3,7 @@
 //!
 //! Must not know: what has a backup, how the folder is opened.
 
-use super::{Item, Target};
+use super::Item;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Backup, Options};
 use crate::target::guard::backups::behind;
@@ -19,7 +19,7 @@ pub(super) fn refuse(items: &[Item], options: &Options) -> Result<(), Problem> {
     let own = rustix::process::geteuid().as_raw();
     let mut last = None;
     for item in items.iter().filter(|item| !item.is_left_out) {
-        let (Target::File(at) | Target::Tree(at) | Target::Entry(at)) = &item.target else { continue };
+        let Some(at) = item.target.place() else { continue };
         let Some((base, missing)) = at.known_folder() else { continue };
         let base_id = file_meta(base).ok().map(|meta| (id(&meta), missing));
         // Most items go into one folder.

@@ -12,7 +12,7 @@ use crate::place::Place;
 use crate::setup::options::{FollowLinks, Options};
 use crate::target::guard::claims::TargetClaims;
 use crate::target::{Item, Target};
-use datapump_files::disk::{FileKind, Folder, PathAt, folder_of, metadata_of_name};
+use datapump_files::disk::{FileKind, Folder, folder_of, metadata_of_name};
 use datapump_files::identity::{FileId, id};
 
 /// What the user named and is a name of a folder.
@@ -83,17 +83,10 @@ fn folders_of(item: &Item) -> Option<(PathBuf, usize)> {
     if !matches!(item.source, Place::Path(_) | Place::Remote(_)) {
         return None;
     }
-    match (item.source.path(), place_of(item)?.folder()) {
+    match (item.source.path(), item.target.name_place()?.folder()) {
         (Some(from), Ok(Folder::Os(folder))) => {
             Some((folder_of(from).to_path_buf(), Arc::as_ptr(folder).addr()))
         }
-        _ => None,
-    }
-}
-
-fn place_of(item: &Item) -> Option<&PathAt> {
-    match &item.target {
-        Target::File(at) | Target::Entry(at) => Some(at),
         _ => None,
     }
 }

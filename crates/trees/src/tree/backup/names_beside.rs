@@ -19,7 +19,7 @@ pub(crate) fn names_beside<'names>(
     let backup = shared.settings.options.backup.as_ref().filter(|backup| backup.folder.is_none());
     let (Some(backup), Some(target)) = (backup, &directory.target) else { return Vec::new() };
     let Ok(folder) = target.file() else { return Vec::new() };
-    let stands = |name: &&Name| names::metadata(&folder.0, &name.name).is_ok();
+    let stands = |name: &&Name| names::metadata(&folder, &name.name).is_ok();
     let beside = |name: &Name| {
         let mut beside = name.name.clone();
         beside.push(OsStr::from_bytes(&backup.suffix));

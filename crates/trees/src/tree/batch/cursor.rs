@@ -10,7 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::folder::directory::{Batch, Directory, Looked};
+use crate::folder::directory::{Batch, Directory, ReadContents};
 use crate::folder::paths::Paths;
 use crate::listed::Name;
 use crate::open::held::Held;
@@ -31,7 +31,7 @@ pub(crate) struct BatchCursor {
     pub(crate) target: Option<Arc<File>>,
     pub(crate) names: std::vec::IntoIter<Name>,
     pub(crate) paths: Paths,
-    pub(crate) looked: Looked,
+    pub(crate) read: ReadContents,
     /// It may bring files that nobody knows of yet.
     pub(crate) walks: bool,
     /// Files that were opened before their turn, once they were.
@@ -39,22 +39,30 @@ pub(crate) struct BatchCursor {
     opened_early: Early,
 }
 
+/// A name of a batch, as it is dealt with.
+#[derive(Clone, Copy)]
+pub(crate) struct BatchName<'run> {
+    pub(crate) shared: &'run Shared<'run>,
+    pub(crate) cursor: &'run BatchCursor,
+    pub(crate) name: &'run Name,
+}
+
 impl BatchCursor {
     /// Opens the folders of a batch.
     pub(crate) fn take(batch: Batch) -> Result<BatchCursor, (Arc<Directory>, bool, Box<Problem>)> {
-        let Batch { directory, names, looked, walks } = batch;
+        let Batch { directory, names, read, walks } = batch;
         let source = directory.source.origin();
         let target = directory.target.as_ref().map(|target| target.file()).transpose();
         match (source, target) {
             (Ok(source), Ok(target)) => {
-                let (target, paths) = (target.map(|target| target.0), Paths::default());
+                let paths = Paths::default();
                 Ok(BatchCursor {
                     directory,
                     source,
                     target,
                     names: names.into_iter(),
                     paths,
-                    looked,
+                    read,
                     walks,
                     early: Vec::new(),
                     opened_early: Early::Nothing,
@@ -64,91 +72,88 @@ impl BatchCursor {
         }
     }
 
-    /// The open folder of the target.
-    pub(crate) fn target(&self) -> Result<&File, Problem> {
-        let words = "nothing is made here";
-        let missing = || Problem::new(Class::Io, Operation::Open, &self.directory.source.path(), words);
-        self.target.as_deref().ok_or_else(missing)
-    }
-
-    /// The same, if there is one.
-    pub(crate) fn open_target(&self) -> Option<Arc<File>> {
-        self.target.clone()
-    }
-
-    /// Whether existing files are written where they are: those of names that the user gave.
-    pub(crate) fn is_in_place(&self, shared: &Shared<'_>) -> bool {
-        shared.settings.options.durability.inplace && self.directory.root.is_named()
-    }
-
-    pub(crate) fn source(&self) -> &Origin {
-        &self.source
-    }
-
-    /// What stands under a name at the target.
-    pub(crate) fn there(&self, name: &OsStr) -> Result<Option<Meta>, Problem> {
-        let Some(target) = self.target.as_ref().filter(|_| !self.directory.traits.fresh) else {
-            return Ok(None);
-        };
-        match names::metadata(target, name) {
-            Ok(meta) if !self.directory.claim(&meta, name) => Err(taken(&self.target_path(name))),
-            Ok(meta) => Ok(Some(meta)),
-            Err(Errno::ENOENT) => Ok(None),
-            Err(Errno::EACCES) if self.directory.target.as_ref().is_some_and(|target| target.is_unseen()) => {
-                Ok(None)
-            }
-            Err(errno) => Err(Problem::system(Operation::LookAt, &self.target_path(name), errno.0)),
-        }
-    }
-
-    pub(crate) fn source_path(&self, name: &OsStr) -> PathBuf {
-        joined(self.paths.source(&self.directory), self.directory.source.own(name))
-    }
-
     pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {
         joined(self.paths.target(&self.directory), name)
-    }
-
-    pub(crate) fn entry(&self, name: &OsStr) -> TreeEntry {
-        TreeEntry { directory: Arc::clone(&self.directory), name: name.to_owned() }
     }
 
     /// Names that are left.
     pub(crate) fn left(&self) -> usize {
         self.names.len()
     }
+}
 
-    /// What a name is; asked for where the listing does not tell.
-    pub(crate) fn kind(&self, name: &Name) -> Result<FileKind, Problem> {
-        match name.kind {
-            Some(kind) => Ok(kind),
-            None => self.meta(name).map(|meta| meta.kind),
+impl<'run> BatchName<'run> {
+    /// The folder that it lies in.
+    pub(crate) fn directory(self) -> &'run Arc<Directory> {
+        &self.cursor.directory
+    }
+
+    /// The open folder of the target.
+    pub(crate) fn target(self) -> Result<&'run File, Problem> {
+        let words = "nothing is made here";
+        let missing = || Problem::new(Class::Io, Operation::Open, &self.directory().source.path(), words);
+        self.cursor.target.as_deref().ok_or_else(missing)
+    }
+
+    /// Whether existing files are written where they are: those of names that the user gave.
+    pub(crate) fn is_in_place(self) -> bool {
+        self.shared.settings.options.durability.inplace && self.directory().root.is_named()
+    }
+
+    /// What stands under the name at the target.
+    pub(crate) fn there(self) -> Result<Option<Meta>, Problem> {
+        let (name, directory) = (&self.name.name, self.directory());
+        let Some(target) = self.cursor.target.as_ref().filter(|_| !directory.traits.fresh) else {
+            return Ok(None);
+        };
+        match names::metadata(target, name) {
+            Ok(meta) if !directory.claim(&meta, name) => Err(taken(&self.target_path())),
+            Ok(meta) => Ok(Some(meta)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(Errno::EACCES) if directory.target.as_ref().is_some_and(|target| target.is_unseen()) => {
+                Ok(None)
+            }
+            Err(errno) => Err(Problem::system(Operation::LookAt, &self.target_path(), errno.0)),
         }
     }
 
-    /// What stands under a name of the source.
-    pub(crate) fn meta(&self, name: &Name) -> Result<Meta, Problem> {
-        let found = self.source.metadata(name, || self.source_path(&name.name));
+    pub(crate) fn source_path(self) -> PathBuf {
+        let directory = self.directory();
+        joined(self.cursor.paths.source(directory), directory.source.own(&self.name.name))
+    }
+
+    pub(crate) fn target_path(self) -> PathBuf {
+        self.cursor.target_path(&self.name.name)
+    }
+
+    pub(crate) fn entry(self) -> TreeEntry {
+        TreeEntry { directory: Arc::clone(self.directory()), name: self.name.name.clone() }
+    }
+
+    /// What it is; asked for where the listing does not tell.
+    pub(crate) fn kind(self) -> Result<FileKind, Problem> {
+        self.name.kind.map_or_else(|| self.meta().map(|meta| meta.kind), Ok)
+    }
+
+    /// What stands under the name in the source.
+    pub(crate) fn meta(self) -> Result<Meta, Problem> {
+        let name = self.name;
+        let found = self.cursor.source.metadata(name, || self.source_path());
         let meta = found.map_err(|problem| if name.was_seen() { problem.vanished() } else { problem })?;
         // What the user named went to its place for what it was.
-        if self.directory.root.is_named() && name.kind.is_some_and(|kind| kind != meta.kind) {
-            return Err(was_replaced(&self.source_path(&name.name)));
+        if self.directory().root.is_named() && name.kind.is_some_and(|kind| kind != meta.kind) {
+            return Err(was_replaced(&self.source_path()));
         }
         Ok(meta)
     }
 
     /// A name that cannot be opened, as if it were not there, and that a look finds there, has not vanished.
-    pub(crate) fn open_listed(
-        &self,
-        shared: &Shared<'_>,
-        name: &Name,
-        path: &Path,
-        small: SmallRead,
-    ) -> Result<(Held, Meta), Problem> {
+    pub(crate) fn open_listed(self, path: &Path, small: SmallRead) -> Result<(Held, Meta), Problem> {
         /// Names that go and come back are opened in between.
         const TRIES: u32 = 3;
-        let open = || self.source.open_file(name, path, small, &shared.stop);
-        let is_there = || matches!(self.source.if_there(&name.name, || path.to_path_buf()), Ok(Some(_)));
+        let open = || self.cursor.source.open_file(self.name, path, small, &self.shared.stop);
+        let is_there =
+            || matches!(self.cursor.source.if_there(&self.name.name, || path.to_path_buf()), Ok(Some(_)));
         let mut opened = open();
         for _ in 1..TRIES {
             match opened {

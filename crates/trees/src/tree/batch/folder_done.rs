@@ -6,8 +6,9 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::folder::directory::{Batch, Directory, Looked};
+use crate::folder::directory::{Batch, Directory};
 use crate::folder::side::FolderSide;
+
 use crate::list::journal::TreeJournal;
 use crate::list::sweep;
 use crate::listed::Name;
@@ -58,7 +59,7 @@ fn is_empty_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool
         return false;
     }
     let above = directory.parent.as_ref().and_then(|parent| parent.target.as_ref()?.file().ok());
-    let Some(above) = above.map(|opened| opened.0) else { return false };
+    let Some(above) = above else { return false };
     let names = directory.source.origin().and_then(|folder| folder.list(0, false, &directory.source.path()));
     names.is_ok_and(|(names, _)| !names.is_empty())
         && names::remove(&above, &directory.source.name, true).is_ok()
@@ -78,8 +79,7 @@ pub(crate) fn put_off_batch(shared: &Shared<'_>, directory: &Arc<Directory>, nam
     if walks {
         shared.trees.walk(1);
     }
-    let directory = Arc::clone(directory);
-    Work::Batch(Batch { directory, names: vec![name], looked: Looked::NotYet, walks })
+    Work::Batch(Batch::new(directory, vec![name], walks))
 }
 
 /// Puts a name off until all else in its folder is done; false if its turn has come.
@@ -107,7 +107,7 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Resul
 /// Whether it had others when it was found.
 fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
-    let (from, to) = (directory.source.origin()?, target.file()?.0);
+    let (from, to) = (directory.source.origin()?, target.file()?);
     // One that was opened up has not its own mode.
     let was_right = !target.was_opened_up() && is_right(shared, directory, &from, &to);
     // Looked at before they are set.
@@ -142,7 +142,7 @@ pub(crate) fn sweep_folder(shared: &Shared<'_>, directory: &Directory) -> Result
     if let Some(journal) = journal.filter(|_| !shared.is_stopping() && !directory.root.shares_target) {
         let given = shared.settings.options.attributes.keep.given;
         let source = directory.source.origin()?;
-        sweep::sweep(&target.file()?.0, &source, journal.begun_ns, given);
+        sweep::sweep(&target.file()?, &source, journal.begun_ns, given);
     }
     Ok(())
 }

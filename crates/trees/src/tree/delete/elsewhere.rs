@@ -71,7 +71,7 @@ impl DeletePass<'_> {
         }
         let mtime_ns = || {
             if source.is_here() {
-                source.file().map_err(drop).and_then(|open| disk::mtime_from_disk(&open.0).map_err(drop))
+                source.file().map_err(drop).and_then(|open| disk::mtime_from_disk(&open).map_err(drop))
             } else {
                 source.now().map(|now| now.mtime_ns).map_err(drop)
             }
@@ -161,7 +161,7 @@ impl DeletePass<'_> {
             return Ok(false);
         }
         let is_mounted = if target.meta.device == here.target.meta.device {
-            disk::is_mount_root(&target.file()?.0)
+            disk::is_mount_root(&*target.file()?)
         } else {
             Some(true)
         };

@@ -93,11 +93,7 @@ impl DeletePass<'_> {
         let path = here.target.path_of(name);
         let open = Folder::Os(Arc::clone(folder));
         let remove = || remove_abandoned(&open, temporary_of(name).unwrap_or(name), &path);
-        let removed = match remove() {
-            Err(problem) if problem.class == Class::Denied && here.target.open_up() => remove(),
-            removed => removed,
-        };
-        match removed {
+        match here.target.in_opened(remove) {
             Ok(true) => self.count_deleted(),
             Ok(false) => self.tell_partial(&path),
             Err(problem) if problem.class == Class::Refused => self.tell_partial(&path),

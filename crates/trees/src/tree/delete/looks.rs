@@ -181,16 +181,8 @@ impl FolderLooks<'_> {
 /// look lists it once more.
 fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -> Result<bool, Problem> {
     let (before, is_young) = source.look_again()?;
-    let (origin, path) = (source.origin()?, source.path());
-    let (mut all, mut cookie) = (Vec::new(), 0);
-    loop {
-        let (names, next) = origin.list(cookie, false, &path)?;
-        if names.is_empty() {
-            break;
-        }
-        all.extend(names);
-        cookie = next;
-    }
+    let origin = source.origin()?;
+    let all = origin.list_all(&source.path())?;
     let was_walked = |name: &Name| visited.has(visited.below(key, &name.name));
     // Of another host it is not known whether its times hold.
     let changed_ns = |name: &Name| match &origin {

@@ -153,7 +153,7 @@ impl<'run> DeletePass<'run> {
             if self.shared.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let folder = here.target.file()?.0;
+            let folder = here.target.file()?;
             let (names, cookie) = if here.target.is_unseen() {
                 (Vec::new(), here.cookie)
             } else {
@@ -385,10 +385,7 @@ impl<'run> DeletePass<'run> {
         let source = here.source.as_ref().map(|_| BackupSource { lists: &lists, open: &open });
         let taken = TakenName::gone(folder, name);
         let set_aside = || backup::aside_in_tree(self.shared, &here.root, &here.target, source, taken);
-        let done = match set_aside() {
-            Err(problem) if problem.class == Class::Denied && here.target.open_up() => set_aside(),
-            done => done,
-        };
+        let done = here.target.in_opened(set_aside);
         // Without links its name is gone with that.
         if done.as_ref().is_ok_and(UndoRename::is_renamed) {
             self.count_deleted();
@@ -440,12 +437,7 @@ impl<'run> DeletePass<'run> {
     ) -> Result<(), Problem> {
         self.count_found()?;
         if self.removes() {
-            let remove = || names::remove(folder, name, kind == FileKind::Folder);
-            let removed = match remove() {
-                Err(Errno::EACCES) if above.open_up() => remove(),
-                removed => removed,
-            };
-            match removed {
+            match above.in_opened(|| names::remove(folder, name, kind == FileKind::Folder)) {
                 Ok(()) => self.count_deleted(),
                 Err(Errno::ENOENT) => {}
                 // An excluded name lies in it.
@@ -485,7 +477,7 @@ impl<'run> DeletePass<'run> {
                 self.clear.insert(FolderOfTree { tree: self.tree, key: done.key });
             }
             (None, Some(above)) => {
-                let folder = above.target.file()?.0;
+                let folder = above.target.file()?;
                 self.remove(&above.target, &folder, &done.target.name, FileKind::Folder)?;
                 if self.step == DeleteStep::Remove {
                     above.root.end_wait(done.key, InTheWay::Clear);
@@ -504,7 +496,7 @@ impl<'run> DeletePass<'run> {
         if (!done.removed_some && !was_opened_up) || self.shared.settings.in_order.is_some() {
             return Ok(());
         }
-        let (found, open) = (&done.target.meta, done.target.file()?.0);
+        let (found, open) = (&done.target.meta, done.target.file()?);
         let to = AttributeHolder::Open(&open);
         let mode = if was_opened_up { to.set_mode(found.mode) } else { Ok(()) };
         let keeps_times = self.shared.settings.options.attributes.keep.times;

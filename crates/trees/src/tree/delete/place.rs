@@ -154,5 +154,5 @@ impl Drop for PlacedSource {
 
 /// The folder of the target, open.
 pub(super) fn open(target: &FolderSide) -> Option<Arc<File>> {
-    target.file().ok().map(|folder| folder.0)
+    target.file().ok()
 }

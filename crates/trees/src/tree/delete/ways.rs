@@ -16,8 +16,9 @@ use datapump_engine::Errno;
 use super::pass::DeleteStep;
 use super::{has_too_restless, pass_by_looks, refuse};
 use crate::folder::directory::Directory;
-use crate::folder::root::{InTheWay, StayCause};
+use crate::folder::root::InTheWay;
 use crate::listed::Name;
+
 use crate::tree::Shared;
 use crate::tree::state::in_the_way::{FoldersInTheWay, NameWaiting, tree_of};
 use datapump_files::disk::{FileKind, names};
@@ -29,10 +30,10 @@ pub(crate) fn may_clear(shared: &Shared<'_>, roots: &[Arc<Directory>], waiting: 
         false
     };
     if shared.ledger.tally().keeps_all() {
-        return stay(StayCause::NotAllCopied);
+        return stay(InTheWay::NotAllCopied);
     }
     if has_too_restless(shared) {
-        return stay(StayCause::Restless);
+        return stay(InTheWay::Restless);
     }
     let mut count = pass_by_looks(shared, DeleteStep::Count, roots);
     let ways = FoldersInTheWay::of_names(roots, waiting);
@@ -40,7 +41,7 @@ pub(crate) fn may_clear(shared: &Shared<'_>, roots: &[Arc<Directory>], waiting: 
     let counted = roots.iter().enumerate().try_for_each(|(tree, root)| count.tree(tree, root));
     if let Err(problem) = counted {
         refuse(shared, problem);
-        return stay(StayCause::NotAllCopied);
+        return stay(InTheWay::NotAllCopied);
     }
     let is_clear = |NameWaiting { directory, name, .. }: &&NameWaiting| {
         let key = directory.key_of(&name.name);
@@ -52,19 +53,18 @@ pub(crate) fn may_clear(shared: &Shared<'_>, roots: &[Arc<Directory>], waiting: 
         return true;
     }
     if count.keeps_for_now && !count.holds {
-        return stay(StayCause::Restless);
+        return stay(InTheWay::Restless);
     }
     for NameWaiting { directory, name, .. } in clear {
-        let end = InTheWay::Stays(StayCause::NotAllCopied);
-        directory.root.end_wait(directory.key_of(&name.name), end);
+        directory.root.end_wait(directory.key_of(&name.name), InTheWay::NotAllCopied);
     }
-    stay(StayCause::Held)
+    stay(InTheWay::Held)
 }
 
 /// Whether no folder is in the place of a name any more.
 fn is_gone(directory: &Directory, name: &Name) -> bool {
     let folder = directory.target.as_ref().and_then(|target| target.file().ok());
-    let found = folder.map(|folder| names::metadata(&folder.0, &name.name));
+    let found = folder.map(|folder| names::metadata(&folder, &name.name));
     found.is_some_and(|found| match found {
         Ok(meta) => meta.kind != FileKind::Folder,
         Err(errno) => errno == Errno::ENOENT,
@@ -72,11 +72,11 @@ fn is_gone(directory: &Directory, name: &Name) -> bool {
 }
 
 /// Folders that are in the way still stay.
-pub(crate) fn end_waits(waiting: &[NameWaiting], cause: StayCause) {
+pub(crate) fn end_waits(waiting: &[NameWaiting], cause: InTheWay) {
     for NameWaiting { directory, name, .. } in waiting {
         let key = directory.key_of(&name.name);
         if directory.root.is_in_the_way(key) {
-            directory.root.end_wait(key, InTheWay::Stays(cause));
+            directory.root.end_wait(key, cause);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::origin::Origin;
 use crate::origin::source_host::RemoteOrigin;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::Shared;
-use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::batch::cursor::BatchName;
 use datapump_core::name::is_same_time;
 use datapump_files::attributes::difference_words;
 use datapump_files::disk::{AttributeHolder, FileCalls, FileKind, Meta, names};
@@ -24,37 +24,31 @@ const UNTOLD: &str =
     "attributes: the other side is an older version and does not tell them; install the same version";
 
 /// Compares a name; of a folder what is known before it is opened.
-pub(crate) fn of_name(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    meta: &Meta,
-    there: &Meta,
-) -> Result<(), Problem> {
-    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
-    owner(shared, &path, &other_path, meta, there);
+pub(crate) fn of_name(at: BatchName<'_>, meta: &Meta, there: &Meta) -> Result<(), Problem> {
+    let (path, other_path) = (at.source_path(), at.target_path());
+    owner(at.shared, &path, &other_path, meta, there);
     if meta.kind == FileKind::Folder {
         return Ok(());
     }
     let system =
         |path: &Path, errno: Errno| Problem::system(Operation::OpenToCompareAttributes, path, errno.0);
-    let other = names::hold(cursor.target()?, &name.name).map_err(|errno| system(&other_path, errno))?;
+    let other = names::hold(at.target()?, &at.name.name).map_err(|errno| system(&other_path, errno))?;
     let (held, told);
-    let one = match cursor.source() {
+    let one = match &at.cursor.source {
         Origin::Here(folder) => {
-            held = names::hold(&folder.file, &name.name).map_err(|errno| system(&path, errno))?;
+            held = names::hold(&folder.file, &at.name.name).map_err(|errno| system(&path, errno))?;
             AttributeHolder::Held(&held)
         }
         Origin::There(folder) => {
-            let Some(found) = told_attributes(&**folder, name, meta.kind, &path)? else {
-                shared.ledger.warn_once(UNTOLD.into());
+            let Some(found) = told_attributes(&**folder, at.name, meta.kind, &path)? else {
+                at.shared.ledger.warn_once(UNTOLD.into());
                 return Ok(());
             };
             told = found;
             AttributeHolder::Told(&told)
         }
     };
-    hidden(shared, &path, &other_path, one, AttributeHolder::Held(&other))
+    hidden(at.shared, &path, &other_path, one, AttributeHolder::Held(&other))
 }
 
 /// Mode and time of two regular files, and the other attributes where that is asked for; what else they are is told by
@@ -91,7 +85,7 @@ pub(crate) fn of_files(
 
 /// Compares two open folders.
 pub(crate) fn of_folders(shared: &Shared<'_>, one: &FolderSide, other: &FolderSide) -> Result<(), Problem> {
-    let (from, to) = (one.origin()?, other.file()?.0);
+    let (from, to) = (one.origin()?, other.file()?);
     hidden(shared, &one.path(), &other.path(), from.bearer(), AttributeHolder::Open(&to))
 }
 

@@ -18,8 +18,7 @@ use crate::folder::side::FolderSide;
 use crate::list::journal::TreeJournal;
 use crate::listed::{self, Name};
 use crate::problem::{Operation, Problem, shown_path};
-use crate::tree::Shared;
-use crate::tree::backup;
+use crate::tree::{Shared, backup};
 use datapump_files::commit::partial::is_pumps_in;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{FileKind, names};
@@ -76,15 +75,9 @@ impl Unsettled {
         folder: &FolderSide,
         is_backup: &dyn Fn(&File, &OsStr, FileKind) -> bool,
     ) -> Result<Vec<OsString>, Problem> {
-        let (open, mut cookie, mut below) = (folder.file()?.0, 0, Vec::new());
-        loop {
-            let listed = listed::list(&open, cookie);
-            let (names, next) =
-                listed.map_err(|errno| Problem::system(Operation::List, &folder.path(), errno.0))?;
-            if names.is_empty() {
-                return Ok(below);
-            }
-            cookie = next;
+        let (open, mut below) = (folder.file()?, Vec::new());
+        for names in listed::batches(|cookie| listed::list(&open, cookie)) {
+            let names = names.map_err(|errno| Problem::system(Operation::List, &folder.path(), errno.0))?;
             for Name { name, kind, .. } in names {
                 match kind {
                     Some(kind) if is_backup(&open, &name, kind) => {}
@@ -96,6 +89,7 @@ impl Unsettled {
                 }
             }
         }
+        Ok(below)
     }
 
     /// Looks at a name; gives it back if it is a folder.

@@ -56,7 +56,7 @@ pub(crate) fn at_target(shared: &Shared<'_>, one: &TreeEntry, other: &TreeEntry)
 
 /// The copy under its name, if it is still that.
 fn open(copied: &Copied) -> Option<File> {
-    let folder = copied.entry.directory.target.as_ref()?.file().ok()?.0;
+    let folder = copied.entry.directory.target.as_ref()?.file().ok()?;
     let file = names::open_source(&folder, &copied.entry.name, true).ok()?;
     let meta = file_meta(&file).ok()?;
     copied.copy.is_none_or(|copy| copy == id(&meta)).then_some(file)

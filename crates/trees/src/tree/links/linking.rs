@@ -8,8 +8,9 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::folder::directory::{Batch, Looked};
+use crate::folder::directory::Batch;
 use crate::list::checkpoint::Written;
+
 use crate::list::journal;
 use crate::listed::Name;
 use crate::open::held::Held;
@@ -18,13 +19,10 @@ use crate::report::change::{Change, ChangeKind};
 use crate::run::cause::cause_words;
 use crate::tree::backup::{self, TakenName};
 use crate::tree::batch::folder_done;
-use crate::tree::findings;
 use crate::tree::links::equal;
 use crate::tree::state::links::{self, Copied, FileState, Meeting, MetName, TreeEntry, WaitingName};
-use crate::tree::{Shared, Work};
-use datapump_files::commit::final_name;
-use datapump_files::commit::reserved;
-use datapump_files::commit::taken;
+use crate::tree::{Shared, Work, findings};
+use datapump_files::commit::{final_name, reserved, taken};
 use datapump_files::disk::{self, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
 
@@ -149,8 +147,8 @@ fn link_to_same(shared: &Shared<'_>, entry: &TreeEntry, same: &Copied) -> Result
     let (Some(from), Some(to)) = (&same.entry.directory.target, &entry.directory.target) else {
         return Ok(());
     };
-    let held = hold_copied(same, &from.file()?.0)?;
-    let to = to.file()?.0;
+    let held = hold_copied(same, &*from.file()?)?;
+    let to = to.file()?;
     replace(&held, &to, &entry.name).map_err(|errno| not_linked(entry, errno))?;
     entry.directory.claim_link(&to, &entry.name);
     if let Some(journal) = entry.directory.root.journal()
@@ -172,7 +170,7 @@ pub(crate) fn failed(shared: &Shared<'_>, links: Option<FileState>) {
 /// A batch of one name. It holds its folder already.
 fn once_more(entry: TreeEntry) -> Work {
     let name = Name::here(entry.name, None);
-    Work::Batch(Batch { directory: entry.directory, names: vec![name], looked: Looked::NotYet, walks: false })
+    Work::Batch(Batch::new(&entry.directory, vec![name], false))
 }
 
 /// The change to report for a further name: what stood there before, and which name it is linked to.
@@ -192,7 +190,7 @@ fn link_change(
 /// What stands under a name, if it is told of.
 fn stands_at(shared: &Shared<'_>, entry: &TreeEntry) -> Option<Meta> {
     let target = entry.directory.target.as_ref().filter(|_| shared.settings.tells_changes())?;
-    names::metadata(&target.file().ok()?.0, &entry.name).ok()
+    names::metadata(&*target.file().ok()?, &entry.name).ok()
 }
 
 /// Gives a file that stands at the target another name, or copies it for itself.
@@ -249,7 +247,7 @@ fn linked(
         // Objects have one name each, and another number once they are uploaded.
         return Ok(Err(Errno::EOPNOTSUPP));
     }
-    let (from, to) = (from.file()?.0, to.file()?.0);
+    let (from, to) = (from.file()?, to.file()?);
     let held = hold_copied(copied, &from)?;
     match link_into(shared, entry, &held, &to) {
         Ok(false) => {}
@@ -265,7 +263,7 @@ fn linked(
 
 fn can_link_to_copy(shared: &Shared<'_>, first: &Copied, entry: &TreeEntry) -> Result<bool, Problem> {
     let Some(from) = &first.entry.directory.target else { return Ok(true) };
-    can_link(shared, entry, &hold_copied(first, &from.file()?.0)?)
+    can_link(shared, entry, &hold_copied(first, &*from.file()?)?)
 }
 
 /// Whether a name can be a link of this file, which is tried beside it: no folder in its place is emptied for what cannot
@@ -275,13 +273,9 @@ pub(super) fn can_link(shared: &Shared<'_>, entry: &TreeEntry, held: &File) -> R
     let Some(to) = &directory.target else { return Ok(true) };
     // What a kill leaves under that name is swept by a run that finds a list.
     directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
-    let to = to.file()?.0;
+    let to = to.file()?;
     let link = || reserved::under_new_name(|temporary| names::link_in(held, &to, temporary));
-    let linked = match link() {
-        Err(Errno::EACCES) if directory.open_up() => link(),
-        linked => linked,
-    };
-    Ok(linked.is_ok_and(|(temporary, ())| names::remove(&to, &temporary, false).is_ok()))
+    Ok(directory.in_opened(link).is_ok_and(|(temporary, ())| names::remove(&to, &temporary, false).is_ok()))
 }
 
 /// The file that this run left under the first name. Another that was put there meanwhile, by who may write to that
@@ -302,7 +296,7 @@ fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
 /// The file that stands under a name at the target.
 fn id_at_target(entry: &TreeEntry) -> Result<Option<FileId>, Problem> {
     let Some(target) = &entry.directory.target else { return Ok(None) };
-    let found = names::metadata(&target.file()?.0, &entry.name);
+    let found = names::metadata(&*target.file()?, &entry.name);
     Ok(found.ok().map(|meta| id(&meta)))
 }
 
@@ -329,7 +323,7 @@ pub(super) fn not_linked(entry: &TreeEntry, errno: Errno) -> Problem {
             let problem = Problem::system(Operation::Link, &path, errno.0);
             let folder = entry.directory.target.as_ref().and_then(|target| target.file().ok());
             match folder {
-                Some(folder) => final_name::of_kept(problem, &folder.0, &entry.name),
+                Some(folder) => final_name::of_kept(problem, &folder, &entry.name),
                 None => problem,
             }
         }
@@ -344,11 +338,7 @@ fn copy_instead(shared: &Shared<'_>, there: &TreeEntry, entry: &TreeEntry, file:
 
 /// Links, in a folder of this user that only its mode closes, too.
 pub(super) fn link_into(shared: &Shared<'_>, entry: &TreeEntry, held: &File, to: &File) -> Outcome<bool> {
-    let link = || link_over(shared, held, to, entry);
-    match link() {
-        Err(Errno::EACCES) if entry.directory.open_up() => link(),
-        linked => linked,
-    }
+    entry.directory.in_opened(|| link_over(shared, held, to, entry))
 }
 
 /// Links over what stands there; false if it is the same file already.

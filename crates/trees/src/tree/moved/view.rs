@@ -18,7 +18,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::setup::options::Options;
-use crate::target::{Item, Target};
+use crate::target::Item;
 use datapump_files::attributes;
 use datapump_files::commit::{final_name, reserved};
 use datapump_files::disk::{self, FileCalls, Folder, Meta, Outcome, file_meta, folder_of, kind, names};
@@ -164,7 +164,7 @@ pub(crate) fn check_views(items: &[Item], options: &Options) -> Result<(), Probl
     let mut seen = HashSet::new();
     for item in items.iter().filter(|item| !item.is_left_out) {
         let Some(path) = item.source.local_path() else { continue };
-        let (Target::File(at) | Target::Entry(at) | Target::Tree(at)) = &item.target else { continue };
+        let Some(at) = item.target.place() else { continue };
         let from = if item.is_tree() { path } else { folder_of(path) };
         let Ok(Folder::Os(folder)) = at.folder() else { continue };
         let root = at.name().filter(|_| item.is_tree());

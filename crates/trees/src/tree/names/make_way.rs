@@ -21,19 +21,18 @@ use datapump_engine::Errno;
 
 use crate::file::settled::{let_plan_go, settle};
 use crate::file::task::{Finish, Task};
-use crate::folder::directory::{Batch, Directory, Looked};
-use crate::folder::root::{InTheWay, StayCause};
+use crate::folder::directory::{Batch, Directory};
+use crate::folder::root::InTheWay;
 use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem};
 use crate::tree::backup::removal;
-use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::batch::cursor::{BatchCursor, BatchName};
 use crate::tree::batch::folder_done;
-use crate::tree::delete;
 use crate::tree::delete::ways;
 use crate::tree::finish::delete_rest;
 use crate::tree::state::in_the_way::{FoldersInTheWay, NameWaiting, Staged};
 use crate::tree::state::links::TreeEntry;
-use crate::tree::{Shared, Work};
+use crate::tree::{Shared, Work, delete};
 use datapump_files::disk::{FileKind, Folder, Outcome, PathAt, names};
 
 const MOVE_IT_AWAY: &str = "is a folder that is not empty, and the source is none; move the folder away, or remove it, \
@@ -44,41 +43,41 @@ const COPY_OF_OPEN_FILES: u64 = 32;
 const COPIES_MAX: u64 = 64;
 
 /// Whether a file is copied before the folder in its place is removed. A copy of what the source had before is given up.
-pub(crate) fn is_copied_first(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> bool {
-    let (options, root) = (shared.settings.options, &cursor.directory.root);
+pub(crate) fn is_copied_first(at: BatchName<'_>) -> bool {
+    let (options, root) = (at.shared.settings.options, &at.directory().root);
     let waits_no_more =
-        root.in_the_way().get(&cursor.directory.key_of(&name.name)).is_some_and(|it| *it != InTheWay::Waits);
+        root.in_the_way().get(&at.directory().key_of(&at.name.name)).is_some_and(|it| *it != InTheWay::Waits);
     if !options.deletion.delete
         || options.dry_run
         || root.is_named()
         || waits_no_more
-        || shared.settings.in_order.is_some()
-        || cursor.directory.traits.append_only()
+        || at.shared.settings.in_order.is_some()
+        || at.directory().traits.append_only()
     {
         return false;
     }
-    let earlier = take_waiting(shared, cursor, name);
-    earlier.into_iter().for_each(|earlier| forget(shared, earlier));
+    let earlier = take_waiting(at);
+    earlier.into_iter().for_each(|earlier| forget(at.shared, earlier));
     let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
     let is_copied = |waiting: &&NameWaiting| matches!(waiting.staged, Staged::Copied(_));
-    let copies = shared.trees.waiting().iter().filter(is_copied).count();
+    let copies = at.shared.trees.waiting().iter().filter(is_copied).count();
     (copies as u64) < (limit / COPY_OF_OPEN_FILES).clamp(1, COPIES_MAX)
 }
 
 /// Whether a file that is whole can have its name; if not, it waits for the folder in its place, and no lane for it.
 pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>, entry: &TreeEntry) -> Result<bool, Problem> {
-    let (directory, names) = (Arc::clone(&entry.directory), Vec::new());
-    let batch = Batch { directory, names, looked: Looked::NotYet, walks: false };
-    let cursor = BatchCursor::take(batch).map_err(|(_, _, problem)| *problem)?;
+    let cursor = BatchCursor::take(Batch::new(&entry.directory, Vec::new(), false))
+        .map_err(|(_, _, problem)| *problem)?;
     let name = Name::here(entry.name.clone(), Some(FileKind::Regular));
-    let wait_end = end_of_wait(&cursor, &name);
-    if removal::remove(&cursor, &name, FileKind::Folder)? {
+    let at = BatchName { shared, cursor: &cursor, name: &name };
+    let wait_end = end_of_wait(at);
+    if removal::remove(at, FileKind::Folder)? {
         return Ok(true);
     }
-    if full_folder(&cursor, wait_end) == FolderInPlace::Stays {
-        return Err(refusal(shared, &cursor, &name, wait_end));
+    if full_folder(at, wait_end) == FolderInPlace::Stays {
+        return Err(refusal(at, wait_end));
     }
-    wait(shared, &cursor, &name, Staged::Copied(task.number));
+    wait(at, Staged::Copied(task.number));
     let_plan_go(shared, task);
     Ok(false)
 }
@@ -86,49 +85,42 @@ pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>, entry: &TreeEntry) 
 /// The folder in the place of a name. A run finds out by removing it whether it is empty; a dry run looks, and believes
 /// what deletion would have removed.
 pub(crate) fn folder_in_place(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
+    at: BatchName<'_>,
     wait_end: Option<InTheWay>,
 ) -> Result<FolderInPlace, Problem> {
     let may_be_empty =
-        !shared.settings.options.dry_run || wait_end == Some(InTheWay::Clear) || is_empty(cursor, name)?;
-    Ok(if may_be_empty { FolderInPlace::Empty } else { full_folder(cursor, wait_end) })
+        !at.shared.settings.options.dry_run || wait_end == Some(InTheWay::Clear) || is_empty(at)?;
+    Ok(if may_be_empty { FolderInPlace::Empty } else { full_folder(at, wait_end) })
 }
 
 /// The same of one in which something is. An entry that was named lies in no tree from which something is removed, and an
 /// append-only folder loses no name.
-pub(crate) fn full_folder(cursor: &BatchCursor, wait_end: Option<InTheWay>) -> FolderInPlace {
-    let directory = &cursor.directory;
+pub(crate) fn full_folder(at: BatchName<'_>, wait_end: Option<InTheWay>) -> FolderInPlace {
+    let directory = at.directory();
     let stays = wait_end.is_some() || directory.root.is_named() || directory.traits.append_only();
     if stays { FolderInPlace::Stays } else { FolderInPlace::Full }
 }
 
 /// A folder in the place of a name was removed: each later look at the name finds nothing there.
-pub(crate) fn note_cleared(cursor: &BatchCursor, name: &Name) {
-    cursor.directory.root.in_the_way().insert(cursor.directory.key_of(&name.name), InTheWay::Clear);
+pub(crate) fn note_cleared(at: BatchName<'_>) {
+    at.directory().root.in_the_way().insert(at.directory().key_of(&at.name.name), InTheWay::Clear);
 }
 
 /// Whether a folder in the place of a name was removed, or would be.
-pub(crate) fn was_cleared(cursor: &BatchCursor, name: &Name) -> bool {
-    let key = cursor.directory.key_of(&name.name);
-    cursor.directory.root.in_the_way().get(&key) == Some(&InTheWay::Clear)
+pub(crate) fn was_cleared(at: BatchName<'_>) -> bool {
+    let key = at.directory().key_of(&at.name.name);
+    at.directory().root.in_the_way().get(&key) == Some(&InTheWay::Clear)
 }
 
 /// Refuses the name: the folder stays.
-pub(crate) fn refusal(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    wait_end: Option<InTheWay>,
-) -> Problem {
-    let (class, words) = why_it_stays(shared, cursor.directory.root.is_named(), wait_end);
-    Problem::new(class, Operation::Replace, &cursor.target_path(&name.name), words)
+pub(crate) fn refusal(at: BatchName<'_>, wait_end: Option<InTheWay>) -> Problem {
+    let (class, words) = why_it_stays(at.shared, at.directory().root.is_named(), wait_end);
+    Problem::new(class, Operation::Replace, &at.target_path(), words)
 }
 
 /// What became of the folder that a name waited for; `None` if it has not waited, or waits still.
-pub(crate) fn end_of_wait(cursor: &BatchCursor, name: &Name) -> Option<InTheWay> {
-    let (mut in_the_way, key) = (cursor.directory.root.in_the_way(), cursor.directory.key_of(&name.name));
+pub(crate) fn end_of_wait(at: BatchName<'_>) -> Option<InTheWay> {
+    let (mut in_the_way, key) = (at.directory().root.in_the_way(), at.directory().key_of(&at.name.name));
     in_the_way.get(&key).is_some_and(|state| *state != InTheWay::Waits).then(|| in_the_way.remove(&key))?
 }
 
@@ -138,12 +130,12 @@ fn why_it_stays(shared: &Shared<'_>, is_named: bool, wait_end: Option<InTheWay>)
     let is_delete_refused =
         shared.trees.targets_overlap || shared.trees.select.is_list() || options.deletion.remove_sources;
     let words = match wait_end {
-        Some(InTheWay::Stays(StayCause::Restless)) => {
+        Some(InTheWay::Restless) => {
             let words = "is a folder, and the source is none: it stays because the source changed meanwhile; run the \
                          same command again when it is quiet";
             return (Class::Changed, words);
         }
-        Some(InTheWay::Stays(StayCause::NotAllCopied)) => {
+        Some(InTheWay::NotAllCopied) => {
             "is a folder, and the source is none: it stays because not everything else was copied"
         }
         _ if is_named || is_delete_refused => MOVE_IT_AWAY,
@@ -155,9 +147,9 @@ fn why_it_stays(shared: &Shared<'_>, is_named: bool, wait_end: Option<InTheWay>)
     (Class::Refused, words)
 }
 
-fn is_empty(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
-    let wrong = |errno: Errno| Problem::system(Operation::List, &cursor.target_path(&name.name), errno.0);
-    holds_nothing(cursor.target()?, &name.name).map_err(wrong)
+fn is_empty(at: BatchName<'_>) -> Result<bool, Problem> {
+    let wrong = |errno: Errno| Problem::system(Operation::List, &at.target_path(), errno.0);
+    holds_nothing(at.target()?, &at.name.name).map_err(wrong)
 }
 
 fn holds_nothing(above: &File, name: &OsStr) -> Outcome<bool> {
@@ -192,29 +184,28 @@ fn give_up(shared: &Shared<'_>, task: &Task) {
 }
 
 /// Has a name wait for the folder in its place to be removed.
-pub(crate) fn wait(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name, staged: Staged) {
-    let directory = Arc::clone(&cursor.directory);
+pub(crate) fn wait(at: BatchName<'_>, staged: Staged) {
+    let directory = Arc::clone(at.directory());
     // A file on its way has done so.
     if !matches!(staged, Staged::Copied(_)) {
         directory.hold();
-        shared.trees.walk(1);
+        at.shared.trees.walk(1);
     }
-    let key = directory.key_of(&name.name);
+    let key = directory.key_of(&at.name.name);
     let is_first = directory.root.in_the_way().insert(key, InTheWay::Waits).is_none();
     // Its folder was walked again, and what it is now counts.
-    let earlier = if is_first { None } else { take_waiting(shared, cursor, name) };
-    shared.trees.waiting().push(NameWaiting { directory, name: name.clone(), staged });
-    earlier.into_iter().for_each(|earlier| forget(shared, earlier));
+    let earlier = if is_first { None } else { take_waiting(at) };
+    at.shared.trees.waiting().push(NameWaiting { directory, name: at.name.clone(), staged });
+    earlier.into_iter().for_each(|earlier| forget(at.shared, earlier));
 }
 
 /// Has a name wait until all else of all trees is done.
-pub(crate) fn wait_for_trees(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) {
-    let directory = Arc::clone(&cursor.directory);
-    directory.hold();
-    shared.trees.walk(1);
-    let batch = Batch { directory, names: vec![name.clone()], looked: cursor.looked, walks: true };
-    shared.trees.awaiting_trees().push(batch);
-    shared.plan.put_behind(Work::MakeWay);
+pub(crate) fn wait_for_trees(at: BatchName<'_>) {
+    at.directory().hold();
+    at.shared.trees.walk(1);
+    let batch = Batch::new(at.directory(), vec![at.name.clone()], true);
+    at.shared.trees.awaiting_trees().push(Batch { read: at.cursor.read, ..batch });
+    at.shared.plan.put_behind(Work::MakeWay);
 }
 
 /// Has the names dealt with that wait for the end of all trees; false if none does.
@@ -229,14 +220,14 @@ fn end_trees(shared: &Shared<'_>) -> bool {
     has_some
 }
 
-fn take_waiting(shared: &Shared<'_>, cursor: &BatchCursor, name: &Name) -> Option<NameWaiting> {
-    let (root, key) = (&cursor.directory.root, cursor.directory.key_of(&name.name));
-    let mut waiting = shared.trees.waiting();
+fn take_waiting(at: BatchName<'_>) -> Option<NameWaiting> {
+    let (root, key) = (&at.directory().root, at.directory().key_of(&at.name.name));
+    let mut waiting = at.shared.trees.waiting();
     let is_same = |NameWaiting { directory, name, .. }: &NameWaiting| {
         Arc::ptr_eq(&directory.root, root) && directory.key_of(&name.name) == key
     };
-    let at = waiting.iter().position(is_same)?;
-    Some(waiting.swap_remove(at))
+    let position = waiting.iter().position(is_same)?;
+    Some(waiting.swap_remove(position))
 }
 
 fn forget(shared: &Shared<'_>, NameWaiting { directory, staged, .. }: NameWaiting) {
@@ -273,7 +264,7 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     if may_clear {
         let round = next_round(&waiting);
         delete_rest(shared, waits, &roots, Some(&FoldersInTheWay::of_names(&roots, &round)));
-        ways::end_waits(&round, StayCause::Held);
+        ways::end_waits(&round, InTheWay::Held);
     }
     if !shared.stop.load(Ordering::Relaxed) {
         shared.plan.put_behind(Work::MakeWay);
@@ -285,8 +276,7 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
         match staged {
             Staged::Copied(number) => works.extend(live.get(&number).cloned().map(Work::Finish)),
             Staged::Tried | Staged::Nothing => {
-                let names = vec![name];
-                batches.push(Work::Batch(Batch { directory, names, looked: Looked::NotYet, walks: true }));
+                batches.push(Work::Batch(Batch::new(&directory, vec![name], true)));
             }
         }
     }

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use datapump_core::verdict::Waits;
 use datapump_core::wire::peer_request::walk_ahead::BATCH_NAMES;
 
-use crate::folder::directory::{Batch, Directory, Looked, NamedFolder, Traits};
+use crate::folder::directory::{Directory, NamedFolder, Traits};
 use crate::folder::root::{NamedRoot, Root};
 use crate::folder::side::FolderSide;
 use crate::list::List;
@@ -103,17 +103,11 @@ impl NotBegun {
     }
 }
 
-fn place_of(item: &Item) -> Option<&PathAt> {
-    match &item.target {
-        Target::File(at) | Target::Entry(at) => Some(at),
-        _ => None,
-    }
-}
-
 /// The folder that the names lie in, with the one that they go to.
 fn directory(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<Directory>, NotBegun> {
     let first = &group[0].item;
-    let (source, at) = (source_of(shared, group)?, place_of(first).expect("a name goes to a folder"));
+    let (source, at) =
+        (source_of(shared, group)?, first.target.name_place().expect("a name goes to a folder"));
     let target = match at.folder_to_sync() {
         Ok(Folder::Os(folder)) => Some(target_of(shared, at, folder)?),
         Ok(Folder::Sim(_)) => return Err(NotBegun::Alone(Problem::usage("the simulation has no folders"))),
@@ -185,7 +179,7 @@ fn source_of(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<FolderSide>,
 }
 
 fn name_at(item: &Item) -> Option<&OsStr> {
-    place_of(item)?.name()
+    item.target.name_place()?.name()
 }
 
 /// The name of a source in its folder; of what lies in none all that the user wrote.
@@ -249,7 +243,7 @@ fn target_of(shared: &Shared<'_>, at: &PathAt, folder: Arc<File>) -> Result<Name
 fn put_on_devices(shared: &Shared<'_>, target: Option<&FolderSide>) {
     if let Some(Ok(folder)) = target.filter(|_| !is_alone(shared)).map(FolderSide::file) {
         let (device, path) = target.map(|target| (target.meta.device, target.path())).unwrap_or_default();
-        shared.trees.devices().entry(device).or_insert_with(|| (path, folder.0));
+        shared.trees.devices().entry(device).or_insert_with(|| (path, folder));
     }
 }
 
@@ -277,21 +271,13 @@ fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
 }
 
 fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
-    let mut names = names.into_iter();
     let walks = shared.settings.has_trees;
     let most = if directory.source.is_here() { BATCH_NAMES } else { TOGETHER };
-    let batch = || {
-        let names: Vec<Name> = names.by_ref().take(most).collect();
-        (!names.is_empty()).then(|| {
-            directory.hold();
-            Work::Batch(Batch { directory: Arc::clone(directory), names, looked: Looked::NotYet, walks })
-        })
-    };
-    let batches: Vec<Work> = std::iter::from_fn(batch).collect();
+    let batches = directory.in_batches(names, most, walks);
     if walks {
         shared.trees.walk(batches.len());
     }
-    shared.plan.add_first(batches.into_iter());
+    shared.plan.add_first(batches.into_iter().map(Work::Batch));
     folder_done::release(shared, directory);
 }
 
@@ -312,7 +298,7 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, is_synced_later: bo
             continue;
         }
         let synced = side.file().and_then(|folder| {
-            let synced = folder.0.sync_all();
+            let synced = folder.sync_all();
             synced.map_err(|error| {
                 Problem::system(Operation::SyncFolder, &side.path(), Errno::from_io_error(&error).0)
             })

@@ -8,20 +8,15 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::listed::Name;
 use crate::problem::{AttributeKind, Class, LostAttribute, Operation, Problem};
 use crate::report::change::ChangeKind;
-use crate::tree::Shared;
 use crate::tree::backup::{self, TakenName};
-use crate::tree::batch::cursor::BatchCursor;
-use crate::tree::findings;
+use crate::tree::batch::cursor::BatchName;
 use crate::tree::links::own_attributes;
+use crate::tree::{Shared, findings};
+
 use datapump_files::attributes::keep::{Keep, New};
-use datapump_files::commit::final_name;
-use datapump_files::commit::made;
-use datapump_files::commit::reserved;
-use datapump_files::commit::shortage;
-use datapump_files::commit::taken;
+use datapump_files::commit::{final_name, made, reserved, shortage, taken};
 use datapump_files::disk::names::HeldName;
 use datapump_files::disk::{AttributeHolder, FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::identity::{FileId, id};
@@ -30,21 +25,19 @@ use datapump_files::identity::{FileId, id};
 /// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder. Gives
 /// the inode that it has.
 pub(crate) fn make(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
+    at: BatchName<'_>,
     meta: &Meta,
     existing: Option<&Meta>,
 ) -> Result<Option<FileId>, Problem> {
     // Before the old one is gone.
-    let change = findings::change(shared, &cursor.directory, ChangeKind::Copy, name, meta, existing);
-    let is_dry = shared.settings.options.dry_run;
-    let copy = if is_dry { None } else { placed(shared, cursor, name, meta, existing.is_some())? };
+    let change = findings::change(at.shared, at.directory(), ChangeKind::Copy, at.name, meta, existing);
+    let is_dry = at.shared.settings.options.dry_run;
+    let copy = if is_dry { None } else { placed(at, meta, existing.is_some())? };
     if !is_dry {
-        cursor.directory.claim_made(&name.name, existing.is_none())?;
+        at.directory().claim_made(&at.name.name, existing.is_none())?;
     }
-    count_made(shared, meta.kind);
-    shared.ledger.tell(change);
+    count_made(at.shared, meta.kind);
+    at.shared.ledger.tell(change);
     Ok(copy)
 }
 
@@ -56,39 +49,22 @@ fn count_made(shared: &Shared<'_>, kind: FileKind) {
 
 /// Whether it can be made where a folder is in its place: nothing of that is removed before. File systems without links,
 /// and users who may make no devices, refuse it.
-pub(crate) fn check_can_be_made(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    meta: &Meta,
-) -> Result<(), Problem> {
+pub(crate) fn check_can_be_made(at: BatchName<'_>, meta: &Meta) -> Result<(), Problem> {
     // In an append-only folder a temporary name would stay, and the folder in the way cannot be removed.
-    if shared.settings.options.dry_run || cursor.directory.traits.append_only() {
+    if at.shared.settings.options.dry_run || at.directory().traits.append_only() {
         return Ok(());
     }
-    let make = || make_temporary(shared, cursor, name, meta, false);
-    let temporary = match make() {
-        Err(problem) if problem.class == Class::Denied && cursor.directory.open_up() => make(),
-        made => made,
-    }?;
-    let removed = names::remove(cursor.target()?, &temporary, false);
-    removed.map_err(|errno| Problem::system(Operation::Remove, &cursor.target_path(&temporary), errno.0))
+    let make = || make_temporary(at, meta, false);
+    let temporary = at.directory().in_opened(make)?;
+    let removed = names::remove(at.target()?, &temporary, false);
+    removed.map_err(|errno| Problem::system(Operation::Remove, &at.cursor.target_path(&temporary), errno.0))
 }
 
 /// In a folder of this user that only its mode closes, too. Gives what was made.
-fn placed(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    meta: &Meta,
-    stands: bool,
-) -> Result<Option<FileId>, Problem> {
-    match replace(shared, cursor, name, meta, stands) {
-        Err(problem) if problem.class == Class::Denied && cursor.directory.open_up() => {
-            replace(shared, cursor, name, meta, stands)
-        }
+fn placed(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<Option<FileId>, Problem> {
+    match at.directory().in_opened(|| replace(at, meta, stands)) {
         // A pump that ended meanwhile took it for a leftover: such a temporary name cannot be locked.
-        Err(problem) if problem.class == Class::Missing => replace(shared, cursor, name, meta, stands),
+        Err(problem) if problem.class == Class::Missing => replace(at, meta, stands),
         placed => placed,
     }
 }
@@ -101,68 +77,56 @@ fn not_made(kind: FileKind, path: &Path, errno: Errno, target: &File) -> Problem
 }
 
 /// Makes it, without attributes, and gives its temporary name; in an append-only folder the final one.
-fn make_temporary(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    meta: &Meta,
-    stands: bool,
-) -> Result<OsString, Problem> {
-    let (target, path) = (cursor.target()?, cursor.target_path(&name.name));
+fn make_temporary(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<OsString, Problem> {
+    let (target, path) = (at.target()?, at.target_path());
     // What a kill leaves under that name is swept by a run that finds a list.
-    cursor.directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
+    at.directory().root.list.begin(&at.shared.ledger, at.shared.settings.options, &at.shared.trees.devices);
     let points_to = match meta.kind {
-        FileKind::Symlink => Some(cursor.source().read_symlink(name, &cursor.source_path(&name.name))?),
+        FileKind::Symlink => Some(at.cursor.source.read_symlink(at.name, &at.source_path())?),
         _ => None,
     };
     let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
-    let temporary = if !cursor.directory.traits.append_only() {
+    let temporary = if !at.directory().traits.append_only() {
         reserved::under_new_name(make).map(|(temporary, ())| temporary)
     } else if stands {
         return Err(final_name::append_only(&path));
     } else {
         // A temporary name would stay.
-        make(&name.name).map(|()| name.name.clone())
+        make(&at.name.name).map(|()| at.name.name.clone())
     };
     let wrong = |errno| not_made(meta.kind, &path, errno, target);
     temporary.map_err(|errno| Problem { lost: cannot_hold(meta.kind, errno), ..wrong(errno) })
 }
 
-fn replace(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    meta: &Meta,
-    stands: bool,
-) -> Result<Option<FileId>, Problem> {
-    let (target, path) = (cursor.target()?, cursor.target_path(&name.name));
-    let source_path = cursor.source_path(&name.name);
+fn replace(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<Option<FileId>, Problem> {
+    let (target, path) = (at.target()?, at.target_path());
+    let source_path = at.source_path();
     let wrong = |errno| not_made(meta.kind, &path, errno, target);
-    let temporary = make_temporary(shared, cursor, name, meta, stands)?;
+    let temporary = make_temporary(at, meta, stands)?;
     let held = made::hold(target, &temporary, meta, &path)?;
-    let (to, keep) = (AttributeHolder::Held(&held), shared.settings.options.attributes.keep);
-    let handed_down = cursor.directory.traits.handed_down;
-    let stood = stands.then(|| replaced(target, &name.name, meta, keep)).flatten();
+    let (to, keep) = (AttributeHolder::Held(&held), at.shared.settings.options.attributes.keep);
+    let handed_down = at.directory().traits.handed_down;
+    let stood = stands.then(|| replaced(target, &at.name.name, meta, keep)).flatten();
     let stood = stood.as_ref().map(AttributeHolder::Held);
     let new =
         New { made: true, bare: handed_down.is_none(), handed_down, shows_taken: false, replaced: stood };
-    let kept = match own_attributes::lost(shared, target, meta) {
+    let kept = match own_attributes::lost(at.shared, target, meta) {
         Some(lost) => Ok(Ok(lost)),
-        None => cursor.source().copy_attributes(name, &source_path, meta, to, keep, new),
+        None => at.cursor.source.copy_attributes(at.name, &source_path, meta, to, keep, new),
     };
     let done = kept.and_then(|kept| {
-        shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
-        let taken = TakenName::taken(shared, target, &name.name, &held, Some(meta));
+        at.shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
+        let taken = TakenName::taken(at.shared, target, &at.name.name, &held, Some(meta));
         if stands {
-            backup::of_entry(shared, &cursor.directory, taken, || {
-                let kept = |errno| final_name::of_kept(wrong(errno), target, &name.name);
-                names::rename(target, &temporary, target, &name.name).map_err(kept)
+            backup::of_entry(at.shared, at.directory(), taken, || {
+                let kept = |errno| final_name::of_kept(wrong(errno), target, &at.name.name);
+                names::rename(target, &temporary, target, &at.name.name).map_err(kept)
             })
-        } else if temporary == name.name {
-            backup::of_new_entry(shared, &cursor.directory, taken, || Ok(()))
+        } else if temporary == at.name.name {
+            backup::of_new_entry(at.shared, at.directory(), taken, || Ok(()))
         } else {
-            backup::of_new_entry(shared, &cursor.directory, taken, || {
-                names::rename_new(target, &temporary, &name.name).map_err(wrong)
+            backup::of_new_entry(at.shared, at.directory(), taken, || {
+                names::rename_new(target, &temporary, &at.name.name).map_err(wrong)
             })
         }
     });
@@ -208,12 +172,13 @@ fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &O
 }
 
 /// Whether what stands there is the same but for its attributes.
-pub(crate) fn is_same(cursor: &BatchCursor, name: &Name, meta: &Meta, there: &Meta) -> bool {
+pub(crate) fn is_same(at: BatchName<'_>, meta: &Meta, there: &Meta) -> bool {
     if (meta.kind, meta.special_device) != (there.kind, there.special_device) {
         return false;
     }
-    let Ok(target) = cursor.target() else { return false };
-    let path = cursor.source_path(&name.name);
+    let Ok(target) = at.target() else { return false };
+    let path = at.source_path();
     meta.kind != FileKind::Symlink
-        || cursor.source().read_symlink(name, &path).ok() == names::read_symlink(target, &name.name).ok()
+        || at.cursor.source.read_symlink(at.name, &path).ok()
+            == names::read_symlink(target, &at.name.name).ok()
 }

@@ -2,17 +2,18 @@
 //!
 //! Must not know: how contents are compared.
 
-use std::sync::Arc;
-
 use crate::file::settled;
 use crate::file::task::Task;
-use crate::folder::directory::{Batch, Looked};
+use crate::folder::directory::{Batch, ReadContents};
 use crate::listed::Name;
+
 use crate::open::held::Original;
 use crate::problem::Problem;
 use crate::tree::rules::update_existing;
+use crate::tree::state::links::TreeEntry;
 use crate::tree::state::tree_file::{Against, TreeFile};
 use crate::tree::{Shared, Work};
+use datapump_core::name::Content;
 use datapump_files::disk::FileKind;
 
 /// A file was found equal in content to what stands at the target: only its attributes may be wrong.
@@ -20,25 +21,25 @@ pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> 
     let Some(tree_file) = task.kept::<TreeFile>() else { return Ok(()) };
     let original = task.original.as_ref();
     if tree_file.against == Against::Older {
-        come_back(shared, tree_file, original, Looked::EqualsOlder);
+        come_back(shared, tree_file, original, Content::Equal);
     } else if let Some(original) = original
         && !update_existing::has_right_content(shared, &tree_file.entry, original)?
     {
-        come_back(shared, tree_file, Some(original), Looked::Replaces);
+        come_back(shared, tree_file, Some(original), Content::Unread);
     }
     Ok(())
 }
 
-/// A name is dealt with once more, with what is known about it.
-fn come_back(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Original>, looked: Looked) {
-    let directory = Arc::clone(&tree_file.entry.directory);
+/// A name is dealt with once more: what stands at the target is to be replaced.
+fn come_back(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Original>, older: Content) {
+    let TreeEntry { directory, name } = &tree_file.entry;
     directory.hold();
-    let unread = || Name::here(tree_file.entry.name.clone(), Some(FileKind::Regular));
+    let unread = || Name::here(name.clone(), Some(FileKind::Regular));
     let name =
         original.map_or_else(unread, |original| update_existing::read_name(&tree_file.entry, original));
-    shared
-        .plan
-        .add_first([Work::Batch(Batch { directory, names: vec![name], looked, walks: false })].into_iter());
+    let read = ReadContents { existing: Content::Other, older };
+    let batch = Batch { read, ..Batch::new(directory, vec![name], false) };
+    shared.plan.add_first([Work::Batch(batch)].into_iter());
 }
 
 /// A file was found to differ in content from what stands at the target: it is copied.
@@ -47,11 +48,9 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
         return;
     }
     if let Some(tree_file) = task.kept::<TreeFile>() {
-        let looked = match tree_file.against {
-            Against::Older => Looked::DiffersFromOlder,
-            Against::Target => Looked::Replaces,
-        };
-        come_back(shared, tree_file, task.original.as_ref(), looked);
+        let is_older = tree_file.against == Against::Older;
+        let older = if is_older { Content::Other } else { Content::Unread };
+        come_back(shared, tree_file, task.original.as_ref(), older);
     }
     settled::settle(shared, task, false);
 }

@@ -9,33 +9,24 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::listed::Name;
 use crate::open::held::Held;
 use crate::open::sizes;
 use crate::origin::{Origin, SmallRead};
 use crate::problem::{Operation, Problem, shown_path};
 use crate::report::change;
 use crate::tree::Shared;
-use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::batch::cursor::BatchName;
 use crate::tree::findings::compare_attributes;
+
 use crate::tree::findings::compare_attributes::{differs, mode_and_time};
 use crate::tree::links::equal;
 use crate::tree::state::links::TreeEntry;
 use crate::tree::state::tree_file::OpenedFile;
 use crate::units::number_of;
 use datapump_files::disk::{self, FileKind, Meta, kind, names};
-use datapump_files::holes;
-use datapump_files::identity;
+use datapump_files::{holes, identity};
 
-/// What was found about a name that stands in both trees.
-pub(crate) enum Compared {
-    /// Nothing is left to compare.
-    Done,
-    /// Two regular files of equal size: their content is left.
-    Content(Pair),
-}
-
-/// Two open files whose content is compared.
+/// Two open files of equal size whose content is left to be compared.
 pub(crate) struct Pair {
     pub(crate) one: OpenedFile,
     pub(crate) other: Arc<Handle>,
@@ -43,16 +34,10 @@ pub(crate) struct Pair {
     pub(crate) is_other_name: bool,
 }
 
-/// Compares a name but for the content of files and folders. It was looked at after `now_ns`.
-pub(crate) fn compare(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    meta: &Meta,
-    now_ns: i128,
-) -> Result<Compared, Problem> {
-    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
-    let Some(there) = cursor.there(&name.name)? else {
+/// Compares a name but for the content of files and folders; gives what is left. It was looked at after `now_ns`.
+pub(crate) fn compare(at: BatchName<'_>, meta: &Meta, now_ns: i128) -> Result<Option<Pair>, Problem> {
+    let (path, other_path) = (at.source_path(), at.target_path());
+    let Some(there) = at.there()? else {
         return Err(is_missing(&other_path, &path));
     };
     if there.kind != meta.kind {
@@ -60,23 +45,22 @@ pub(crate) fn compare(
         return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown_path(&other_path))));
     }
     let mut is_other_name = false;
-    if !shared.settings.options.comparison.content_only {
-        mode_and_time(shared, &path, &other_path, meta, &there);
-        is_other_name = links(shared, cursor, name, meta, &there)?;
+    if !at.shared.settings.options.comparison.content_only {
+        mode_and_time(at.shared, &path, &other_path, meta, &there);
+        is_other_name = links(at, meta, &there)?;
     }
-    if shared.settings.options.comparison.compare_attributes {
-        compare_attributes::of_name(shared, cursor, name, meta, &there)?;
+    if at.shared.settings.options.comparison.compare_attributes {
+        compare_attributes::of_name(at, meta, &there)?;
     }
     match meta.kind {
-        FileKind::Regular => match content(shared, cursor, name, meta, now_ns, &there)? {
-            Compared::Content(pair) => Ok(Compared::Content(Pair { is_other_name, ..pair })),
-            Compared::Done => Ok(Compared::Done),
-        },
-        FileKind::Symlink => symlinks(cursor, name).map(|()| Compared::Done),
+        FileKind::Regular => {
+            content(at, meta, now_ns, &there).map(|pair| Some(Pair { is_other_name, ..pair }))
+        }
+        FileKind::Symlink => symlinks(at).map(|()| None),
         FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
             Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
         }
-        _ => Ok(Compared::Done),
+        _ => Ok(None),
     }
 }
 
@@ -87,52 +71,39 @@ pub(crate) fn is_missing(path: &Path, other_path: &Path) -> Problem {
 
 /// Which names are one file: those of one number that have one handle too. Without handles those that have one content.
 /// Gives whether this is a further name of one file in both trees.
-fn links(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    one: &Meta,
-    other: &Meta,
-) -> Result<bool, Problem> {
+fn links(at: BatchName<'_>, one: &Meta, other: &Meta) -> Result<bool, Problem> {
     if one.kind == FileKind::Folder || (one.links < 2 && other.links < 2) {
         return Ok(false);
     }
-    let one = match cursor.source() {
-        Origin::Here(folder) => names::with_identity(*one, &folder.file, &name.name),
+    let one = match &at.cursor.source {
+        Origin::Here(folder) => names::with_identity(*one, &folder.file, &at.name.name),
         Origin::There(_) => *one,
     };
-    let other = cursor.target().map_or(*other, |folder| names::with_identity(*other, folder, &name.name));
-    let (twins, back) = (&shared.trees.twins, &shared.trees.twins_back);
+    let other = at.target().map_or(*other, |folder| names::with_identity(*other, folder, &at.name.name));
+    let (twins, back) = (&at.shared.trees.twins, &at.shared.trees.twins_back);
     let (id, other_id) = (identity::id(&one), identity::id(&other));
-    let entry = cursor.entry(&name.name);
+    let entry = at.entry();
     let is_unknown = one.handle == 0 && one.kind == FileKind::Regular;
     let first = is_unknown.then(|| twins.first(id, &entry)).transpose()?;
-    let source = &cursor.directory.source;
-    let is_another = |first: TreeEntry| !equal::at_target(shared, &first, &entry);
+    let source = &at.directory().source;
+    let is_another = |first: TreeEntry| !equal::at_target(at.shared, &first, &entry);
     let forth = twins.agree((id, one.handle), other_id, source)?;
     let back = back.agree((other_id, other.handle), id, source)?;
     let agrees = forth.unwrap_or(true) && back.unwrap_or(true);
     if !agrees && !first.is_some_and(is_another) {
-        let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
+        let (path, other_path) = (at.source_path(), at.target_path());
         let words = format!("shares its content with other names than '{}' does", shown_path(&other_path));
-        shared.ledger.report(differs(&path, words));
+        at.shared.ledger.report(differs(&path, words));
     }
     Ok(forth == Some(true) && back == Some(true))
 }
 
-fn content(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    meta: &Meta,
-    now_ns: i128,
-    there: &Meta,
-) -> Result<Compared, Problem> {
-    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
-    let target = cursor.target()?;
+fn content(at: BatchName<'_>, meta: &Meta, now_ns: i128, there: &Meta) -> Result<Pair, Problem> {
+    let (path, other_path) = (at.source_path(), at.target_path());
+    let target = at.target()?;
     let is_equal = meta.size_bytes == there.size_bytes;
     let may_lie = |magic| kind::sizes_may_lie(magic) || kind::is_made_up(magic);
-    let source_may_lie = match cursor.source() {
+    let source_may_lie = match &at.cursor.source {
         source @ Origin::Here(_) => may_lie(source.magic()),
         // Opened, which costs a request, it refuses where it holds more than nothing.
         Origin::There(_) => !is_equal && meta.size_bytes == 0,
@@ -147,30 +118,30 @@ fn content(
         );
         return Err(differs(&path, words));
     }
-    let (bytes_max, is_whole) = (shared.settings.shape.request_bytes, shared.compares_by_sums());
+    let (bytes_max, is_whole) = (at.shared.settings.shape.request_bytes, at.shared.compares_by_sums());
     let small = SmallRead { bytes_max, is_whole, any_length: false };
-    let (held, _) = cursor.source().open_file(name, &path, small, &shared.stop)?;
-    let other = names::open_source(target, &name.name, true);
+    let (held, _) = at.cursor.source.open_file(at.name, &path, small, &at.shared.stop)?;
+    let other = names::open_source(target, &at.name.name, true);
     let other = Handle::Os(other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?);
     if !is_equal || target_may_lie {
-        ends_alike(cursor, &path, &other_path, &held, meta, &other)?;
+        ends_alike(at, &path, &other_path, &held, meta, &other)?;
     }
-    let look = cursor.look(now_ns, &held, meta);
+    let look = at.look(now_ns, &held, meta);
     let (one, other) = (OpenedFile { held, meta: *meta, look }, Arc::new(other));
-    Ok(Compared::Content(Pair { one, other, is_other_name: false }))
+    Ok(Pair { one, other, is_other_name: false })
 }
 
 /// Whether the other file ends where the first one does, unless that is known when all is read alone. Of what may tell a
 /// size that is not that of its content a read says.
 fn ends_alike(
-    cursor: &BatchCursor,
+    at: BatchName<'_>,
     path: &Path,
     other_path: &Path,
     one: &Held,
     meta: &Meta,
     other: &Handle,
 ) -> Result<(), Problem> {
-    let (traits, bytes) = (cursor.directory.traits, meta.size_bytes);
+    let (traits, bytes) = (at.directory().traits, meta.size_bytes);
     if traits.made_up || sizes::goes_on_in(one, meta, traits.source_magic, path)? {
         return Ok(());
     }
@@ -189,11 +160,11 @@ fn ends_alike(
     Err(differs(path, format!("has {bytes}, '{other}' has {words}")))
 }
 
-fn symlinks(cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
-    let (path, other_path) = (cursor.source_path(&name.name), cursor.target_path(&name.name));
+fn symlinks(at: BatchName<'_>) -> Result<(), Problem> {
+    let (path, other_path) = (at.source_path(), at.target_path());
     let wrong = |errno: Errno| Problem::system(Operation::ReadLink, &other_path, errno.0);
-    let one = cursor.source().read_symlink(name, &path)?;
-    let other = names::read_symlink(cursor.target()?, &name.name).map_err(wrong)?;
+    let one = at.cursor.source.read_symlink(at.name, &path)?;
+    let other = names::read_symlink(at.target()?, &at.name.name).map_err(wrong)?;
     if one == other {
         return Ok(());
     }

@@ -17,7 +17,7 @@ use crate::listed::{self, Name};
 use crate::origin::Origin;
 use crate::problem::{Class, Operation, Problem};
 use crate::tree::Shared;
-use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::batch::cursor::BatchName;
 use crate::tree::batch::folder_done;
 use crate::tree::rules::compare::is_missing;
 use crate::tree::rules::left_out;
@@ -25,34 +25,29 @@ use datapump_core::selection::Listing;
 use datapump_files::disk::FileKind;
 
 /// Whether a name that was listed is compared. If only the copy has it that is told.
-pub(crate) fn is_compared(
-    shared: &Shared<'_>,
-    cursor: &BatchCursor,
-    name: &Name,
-    kind: FileKind,
-) -> Result<bool, Problem> {
-    if !shared.settings.options.comparison.compares_backwards {
-        return Ok(cursor.is_included(shared, name, kind));
+pub(crate) fn is_compared(at: BatchName<'_>, kind: FileKind) -> Result<bool, Problem> {
+    if !at.shared.settings.options.comparison.compares_backwards {
+        return Ok(at.is_included(kind));
     }
-    let there = cursor.there(&name.name)?;
-    if there.is_some_and(|there| cursor.is_included(shared, name, there.kind)) {
+    let there = at.there()?;
+    if there.is_some_and(|there| at.is_included(there.kind)) {
         return Ok(true);
     }
     let extras = Extras {
-        shared,
-        root: &cursor.directory.root,
-        other: cursor.directory.root.target_path.clone(),
+        shared: at.shared,
+        root: &at.directory().root,
+        other: at.directory().root.target_path.clone(),
         is_original: false,
     };
-    extras.tell(&cursor.directory.source, name)?;
+    extras.tell(&at.directory().source, at.name)?;
     Ok(false)
 }
 
 /// A name of a list that was not found: a difference, if the other tree has it.
-pub(crate) fn of_list(cursor: &BatchCursor, name: &Name, problem: Problem) -> Problem {
-    let is_there = || matches!(cursor.there(&name.name), Ok(Some(_)));
+pub(crate) fn of_list(at: BatchName<'_>, problem: Problem) -> Problem {
+    let is_there = || matches!(at.there(), Ok(Some(_)));
     if problem.class == Class::Missing && is_there() {
-        is_missing(&cursor.source_path(&name.name), &cursor.target_path(&name.name))
+        is_missing(&at.source_path(), &at.target_path())
     } else {
         problem
     }
@@ -72,20 +67,13 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     if matches!(shared.trees.select.listing(|| directory.relative()), Listing::Listed(_)) {
         return Ok(());
     }
-    let (one, other) = (directory.source.origin()?, target.file()?.0);
+    let (one, other) = (directory.source.origin()?, target.file()?);
     let source_root = directory.source.ancestors().last().map(|root| PathBuf::from(&root.name));
     let is_backwards = shared.settings.options.comparison.compares_backwards;
     let source_root = source_root.unwrap_or_default();
     let extras = Extras { shared, root: &directory.root, other: source_root, is_original: is_backwards };
-    let mut cookie = 0;
-    loop {
-        let listed = listed::list(&other, cookie);
-        let (names, next) =
-            listed.map_err(|errno| Problem::system(Operation::List, &target.path(), errno.0))?;
-        if names.is_empty() {
-            return Ok(());
-        }
-        cookie = next;
+    for names in listed::batches(|cookie| listed::list(&other, cookie)) {
+        let names = names.map_err(|errno| Problem::system(Operation::List, &target.path(), errno.0))?;
         for name in &names {
             match extras.is_compared_there(directory, &one, target, name)? {
                 Some(true) => {}
@@ -99,26 +87,13 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
             }
         }
     }
+    Ok(())
 }
 
 fn kind_of(side: &FolderSide, name: &Name) -> Result<FileKind, Problem> {
     match name.kind {
         Some(kind) => Ok(kind),
         None => Ok(side.origin()?.metadata(name, || side.path_of(&name.name))?.kind),
-    }
-}
-
-/// Names of a folder, all of them.
-fn names_of(side: &FolderSide) -> Result<Vec<Name>, Problem> {
-    let (origin, path) = (side.origin()?, side.path());
-    let (mut all, mut cookie) = (Vec::new(), 0);
-    loop {
-        let (names, next) = origin.list(cookie, false, &path)?;
-        if names.is_empty() {
-            return Ok(all);
-        }
-        all.extend(names);
-        cookie = next;
     }
 }
 
@@ -176,7 +151,13 @@ impl Extras<'_> {
             if kind == FileKind::Folder && self.shared.trees.select.protects_some() {
                 let below = side.child_of(&name)?;
                 if self.keeps_some(&below)? {
-                    found.extend(names_of(&below)?.into_iter().map(|name| (Arc::clone(&below), name)));
+                    found.extend(
+                        below
+                            .origin()?
+                            .list_all(&below.path())?
+                            .into_iter()
+                            .map(|name| (Arc::clone(&below), name)),
+                    );
                     continue;
                 }
             }
@@ -189,7 +170,7 @@ impl Extras<'_> {
     fn keeps_some(&self, folder: &Arc<FolderSide>) -> Result<bool, Problem> {
         let mut folders = vec![Arc::clone(folder)];
         while let Some(side) = folders.pop() {
-            for name in names_of(&side)? {
+            for name in side.origin()?.list_all(&side.path())? {
                 let kind = kind_of(&side, &name)?;
                 if self.is_protected(&side, &name, kind) {
                     return Ok(true);

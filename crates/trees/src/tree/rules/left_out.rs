@@ -5,6 +5,7 @@
 //! Must not know: patterns, how files are copied.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use datapump_core::name::SkipReason;
 
@@ -12,12 +13,11 @@ use crate::folder::side::FolderSide;
 use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::Shared;
-use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::batch::cursor::BatchName;
 use crate::tree::findings::compare_attributes::differs;
 use crate::tree::rules::compare::is_missing;
-use datapump_files::commit::partial;
 use datapump_files::commit::reserved::{LIST_NAME, is_temporary};
-use datapump_files::commit::temporary;
+use datapump_files::commit::{partial, temporary};
 use datapump_files::disk::{FileKind, Folder};
 use datapump_files::followed::leads_out;
 
@@ -40,14 +40,14 @@ pub(crate) fn report(shared: &Shared<'_>, path: &Path, reason: SkipReason) {
 }
 
 /// A list has names below what is no folder.
-pub(crate) fn is_no_folder(cursor: &BatchCursor, name: &Name) -> Problem {
+pub(crate) fn is_no_folder(at: BatchName<'_>) -> Problem {
     let words = "is not a directory, and names below it are on the list";
-    Problem::new(Class::Missing, Operation::Open, &cursor.source_path(&name.name), words)
+    Problem::new(Class::Missing, Operation::Open, &at.source_path(), words)
 }
 
 /// Verify: a tree that is not complete is not the same as another.
-pub(crate) fn is_unfinished(cursor: &BatchCursor, name: &Name) -> Problem {
-    differs(&cursor.source_path(&name.name), UNFINISHED)
+pub(crate) fn is_unfinished(at: BatchName<'_>) -> Problem {
+    differs(&at.source_path(), UNFINISHED)
 }
 
 /// Reports that a name is only in one of two trees, if it is not left out; of the original more is than of the copy.
@@ -85,28 +85,28 @@ pub(crate) fn tell_missing(
 }
 
 /// Whether a symbolic link leads out of its tree.
-pub(crate) fn leads_out_of_tree(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
-    let points_to = cursor.source().read_symlink(name, &cursor.source_path(&name.name))?;
-    Ok(leads_out(cursor.directory.source.depth(), &points_to))
+pub(crate) fn leads_out_of_tree(at: BatchName<'_>) -> Result<bool, Problem> {
+    let points_to = at.cursor.source.read_symlink(at.name, &at.source_path())?;
+    Ok(leads_out(at.directory().source.depth(), &points_to))
 }
 
 /// Whether it is a partial file, a journal or a list of this program.
-pub(crate) fn is_pumps(cursor: &BatchCursor, name: &Name) -> Result<bool, Problem> {
-    cursor.source().is_pumps(&name.name, || cursor.source_path(&name.name))
+pub(crate) fn is_pumps(at: BatchName<'_>) -> Result<bool, Problem> {
+    at.cursor.source.is_pumps(&at.name.name, || at.source_path())
 }
 
 /// Something of the user has the name that the list of this very copy has in its target.
-pub(crate) fn has_no_room(cursor: &BatchCursor, name: &Name) -> Problem {
+pub(crate) fn has_no_room(at: BatchName<'_>) -> Problem {
     let words = "has the name of the list that pump keeps in the target during a copy; rename it, or copy it by \
                  itself";
-    Problem::new(Class::Io, Operation::Copy, &cursor.source_path(&name.name), words)
+    Problem::new(Class::Io, Operation::Copy, &at.source_path(), words)
 }
 
 /// Refuses a name that is the temporary name of a file which another process writes.
-pub(crate) fn check_in_use(cursor: &BatchCursor, name: &Name) -> Result<(), Problem> {
-    match cursor.open_target() {
+pub(crate) fn check_in_use(at: BatchName<'_>) -> Result<(), Problem> {
+    match &at.cursor.target {
         Some(folder) => {
-            temporary::refuse_in_use(&Folder::Os(folder), &name.name, &cursor.target_path(&name.name))
+            temporary::refuse_in_use(&Folder::Os(Arc::clone(folder)), &at.name.name, &at.target_path())
         }
         None => Ok(()),
     }

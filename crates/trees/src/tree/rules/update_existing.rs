@@ -12,12 +12,11 @@ use crate::open::held::Original;
 use crate::problem::{Operation, Problem, shown_path};
 use crate::report::change::ChangeKind;
 use crate::setup::options::Sync;
-use crate::tree::Shared;
-use crate::tree::findings;
 use crate::tree::findings::hidden_differ;
 use crate::tree::links::linking::{self, Met};
 use crate::tree::links::own_attributes;
 use crate::tree::state::links::TreeEntry;
+use crate::tree::{Shared, findings};
 use datapump_files::attributes;
 use datapump_files::attributes::keep::New;
 use datapump_files::commit::taken;
@@ -69,7 +68,7 @@ fn count(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
     let root = &entry.directory.root;
     if let Some(Ok(folder)) = entry.directory.target.as_ref().filter(|_| root.is_named()).map(|it| it.file())
     {
-        shared.trees.memory.note_right(&folder.0, &entry.name);
+        shared.trees.memory.note_right(&folder, &entry.name);
     }
     match meta.kind {
         FileKind::Regular if root.is_named() && !shared.settings.has_trees => {
@@ -157,7 +156,7 @@ fn set_attributes(
 ) -> Result<bool, Problem> {
     let Some(target) = &entry.directory.target else { return Ok(false) };
     let (origin, path) = (entry.directory.source.origin()?, || target.path_of(&entry.name));
-    let folder = target.file()?.0;
+    let folder = target.file()?;
     if let Some(lost) = own_attributes::lost(shared, &folder, there) {
         shared.ledger.tell_lost(lost, path);
         return Ok(false);
@@ -208,7 +207,7 @@ pub(crate) fn has_right_content(
 ) -> Result<bool, Problem> {
     let (_, meta) = original.latest();
     let Some(target) = &entry.directory.target else { return Ok(true) };
-    let folder = target.file()?.0;
+    let folder = target.file()?;
     let existing = names::metadata(&folder, &entry.name)
         .map_err(|errno| Problem::system(Operation::LookAt, &target.path_of(&entry.name), errno.0))?;
     let (name, from) = (read_name(entry, original), entry.directory.source.origin()?);

@@ -56,7 +56,7 @@ pub(crate) struct NotedName<'run> {
 impl NotedName<'_> {
     fn ask<T>(self, ask: impl FnOnce(&File, &OsStr) -> T) -> Option<T> {
         let Some(folder) = self.in_tree else { return Some(ask(self.folder, self.name)) };
-        let root = folder.ancestors().last().and_then(|root| root.file().ok())?.0;
+        let root = folder.ancestors().last().and_then(|root| root.file().ok())?;
         Some(ask(&root, folder.relative().join(self.name).as_os_str()))
     }
 }
@@ -103,7 +103,7 @@ impl RunMemory {
         // Under a name of the source may stand what was on its way to another name.
         let is_leftover = || {
             let folder = directory.target.as_ref().and_then(|target| target.file().ok());
-            folder.is_some_and(|folder| temporary::looks_left(&Folder::Os(folder.0), name, existing))
+            folder.is_some_and(|folder| temporary::looks_left(&Folder::Os(folder), name, existing))
         };
         let is_of_copy = || directory.root.journal().is_some_and(|journal| journal.is_of_new_folder);
         // In a folder that was made for the copy all is of the copy, but for what others put there since.
@@ -150,7 +150,7 @@ impl RunMemory {
     pub(crate) fn below(&self, ledger: &Ledger<'_>, above: Unverified, side: &FolderSide) -> Unverified {
         let path = || side.path_of(OsStr::new(LIST_NAME));
         let folder = side.file().ok();
-        above.and(folder.and_then(|folder| self.by_list(ledger, &folder.0, list_file::unverified_in, path)))
+        above.and(folder.and_then(|folder| self.by_list(ledger, &folder, list_file::unverified_in, path)))
     }
 
     /// By lists above a folder: a copy of a folder above dealt with this one, too, and its list lies there.

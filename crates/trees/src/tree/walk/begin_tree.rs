@@ -17,29 +17,21 @@ use crate::folder::directory::{Directory, LinkDest, Traits};
 use crate::folder::root::Root;
 use crate::folder::side::FolderSide;
 use crate::folder::visited::{Keeps, TreeRoom, Visited};
-use crate::list::List;
 use crate::list::header::{SourceRoot, header};
 use crate::list::journal::{Kept, TreeJournal};
-use crate::list::list_file;
+use crate::list::{List, list_file};
 use crate::open::confidential;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::change::{Change, ChangeKind};
 use crate::report::cut_leaves::CutLeaves;
 use crate::setup::options::Sync;
 use crate::target::Item;
-use crate::tree::findings;
 use crate::tree::findings::compare_attributes;
-use crate::tree::walk;
 use crate::tree::walk::mirror;
-use crate::tree::{Shared, Work};
+use crate::tree::{Shared, Work, findings, walk};
 use datapump_core::name::Unverified;
 use datapump_files::attributes;
-use datapump_files::commit::final_name;
-use datapump_files::commit::made;
-use datapump_files::commit::reserved;
-use datapump_files::commit::shortage;
-use datapump_files::commit::taken;
-use datapump_files::commit::temporary;
+use datapump_files::commit::{final_name, made, reserved, shortage, taken, temporary};
 use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{self, AttributeHolder, Folder, PathAt, kind, names};
 use open_root::{open_if_there, open_parent, open_plain, open_target, simulated};
@@ -68,7 +60,7 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
     shared.trees.enter(&target.meta, to, &source)?;
     let is_merged = shared.trees.guard.claims().is_merged(item.number);
     let keeps_own = made.is_none() && (is_merged || keeps_own(shared, &source, &target));
-    let (target_folder, first) = (target.file()?.0, first_of_list(shared, item.number));
+    let (target_folder, first) = (target.file()?, first_of_list(shared, item.number));
     if made.is_none() && !keeps_own {
         let keep = shared.settings.options.attributes.keep;
         confidential::close_folder(&target_folder, &target.meta, &source.meta, keep);
@@ -237,14 +229,14 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
     let first = first_of_list(shared, item.number);
     let list = match &first {
         Some(first) => Arc::clone(&first.list),
-        None => List::begun(earlier.and_then(|folder| look(&folder.0))),
+        None => List::begun(earlier.and_then(|folder| look(&folder))),
     };
     let source_magic = source.origin()?.magic();
     let link_dest = link_dest(shared, to)?;
     let unverified = match &target {
         Some(target) => {
             let memory = &shared.trees.memory;
-            memory.of_root(&shared.ledger, list.journal(), &target.file()?.0, to)
+            memory.of_root(&shared.ledger, list.journal(), &*target.file()?, to)
         }
         None => Unverified::default(),
     };
@@ -301,18 +293,14 @@ fn list_of(
     if shared.settings.in_order.is_some() {
         return Ok(List::begun(None));
     }
-    let folder = target.file()?.0;
+    let folder = target.file()?;
     shared.trees.memory.expect_own_list(&folder);
     let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.settings.options, false));
     if shared.trees.flags.leaves_some() && !stands() {
         return Ok(List::late(folder, path, source));
     }
     let begin = || TreeJournal::begin(&folder, path, &source, shared.settings.options, false);
-    let kept = match begin() {
-        Err(problem) if problem.class == Class::Denied && target.open_up() => begin(),
-        begun => begun,
-    };
-    let journal = kept?.told(&shared.ledger);
+    let journal = target.in_opened(begin)?.told(&shared.ledger);
     match &journal {
         Some(journal) if journal.stood() => shared.trees.memory.go_on_with(&folder, journal.unverified),
         // Nothing else is made in it so far.
@@ -364,7 +352,7 @@ fn tell_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
     if let Ok(folder) = target.file() {
         // The one that was opened first: it hears of all that could not be written since.
         let mut devices = shared.trees.devices();
-        devices.entry(target.meta.device).or_insert_with(|| (target.path(), folder.0));
+        devices.entry(target.meta.device).or_insert_with(|| (target.path(), folder));
     }
 }
 

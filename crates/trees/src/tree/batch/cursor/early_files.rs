@@ -11,10 +11,10 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::tree::batch::cursor::BatchCursor;
+use crate::tree::batch::cursor::{BatchCursor, BatchName};
 use datapump_core::name::{KnownFacts, NameAction, NameFact, NameMachine, NameStep};
 
-use crate::folder::directory::Looked;
+use crate::folder::directory::ReadContents;
 use crate::listed::Name;
 use crate::origin::Origin;
 use crate::tree::Shared;
@@ -68,48 +68,52 @@ impl BatchCursor {
     fn opened_alone(&self, shared: &Shared<'_>, kinds: EarlyKinds) -> Vec<(OsString, bool)> {
         let file = |name: &Name| {
             let meta = name.told.as_ref()?.meta.ok()?;
-            self.is_opened_alone(shared, name, &meta, kinds)
-                .then(|| (name.name.clone(), meta.size_bytes == 0))
+            let at = BatchName { shared, cursor: self, name };
+            at.is_opened_alone(&meta, kinds).then(|| (name.name.clone(), meta.size_bytes == 0))
         };
         self.names.as_slice().iter().filter_map(file).collect()
     }
+}
 
-    fn is_opened_alone(&self, shared: &Shared<'_>, name: &Name, meta: &Meta, kinds: EarlyKinds) -> bool {
-        if meta.kind != FileKind::Regular || name.follows().is_some() {
+impl BatchName<'_> {
+    fn is_opened_alone(self, meta: &Meta, kinds: EarlyKinds) -> bool {
+        if meta.kind != FileKind::Regular || self.name.follows().is_some() {
             return false;
         }
-        let most = u64::from(shared.settings.shape.request_bytes);
+        let most = u64::from(self.shared.settings.shape.request_bytes);
         let (is_large, has_holes) = (meta.size_bytes > most, meta.allocated_bytes < meta.size_bytes);
         // One that is opened long before its turn may change until then: others of the batch are soon read.
         let is_soon_read = meta.size_bytes.min(meta.allocated_bytes) <= most;
-        let (is_empty, tells_holes) = (meta.size_bytes == 0, has_holes && !shared.compares_by_sums());
+        let (is_empty, tells_holes) = (meta.size_bytes == 0, has_holes && !self.shared.compares_by_sums());
         let is_copied_alone = kinds.contents
             && is_soon_read
             && (has_holes || is_empty || kinds.opens_each)
-            && !shared.settings.options.dry_run;
+            && !self.shared.settings.options.dry_run;
         let is_compared_alone =
             kinds.contents && (is_large || tells_holes || is_empty || (kinds.opens_each && is_soon_read));
-        let keep = shared.settings.options.attributes.keep;
+        let keep = self.shared.settings.options.attributes.keep;
         let carries = kinds.contents && kinds.opens_each && (keep.acl || keep.xattrs);
-        let is_selected = || self.directory.root.is_named() || self.is_included(shared, name, meta.kind);
+        let is_selected = || self.directory().root.is_named() || self.is_included(meta.kind);
         if !(is_copied_alone || is_compared_alone || carries || kinds.attributes) || !is_selected() {
             return false;
         }
-        let existing = self.target.as_deref().filter(|_| !self.directory.traits.fresh);
-        match existing.and_then(|target| names::metadata(target, &name.name).ok()) {
-            there if shared.settings.compares => {
+        let existing = self.cursor.target.as_deref().filter(|_| !self.directory().traits.fresh);
+        match existing.and_then(|target| names::metadata(target, &self.name.name).ok()) {
+            there if self.shared.settings.compares => {
                 let is_read =
                     there.is_some_and(|there| (there.kind, there.size_bytes) == (meta.kind, meta.size_bytes));
                 is_read && is_compared_alone
             }
-            existing if self.looked == Looked::NotYet => match expected(shared, meta, existing) {
-                NameStep::Perform(NameAction::Leave(_) | NameAction::Skip(_))
-                | NameStep::Find(NameFact::MayHide) => false,
-                NameStep::Find(NameFact::HiddenEqual) => carries,
-                NameStep::Perform(NameAction::SetAttributes) => kinds.attributes || carries,
-                NameStep::Perform(NameAction::CompareExisting) => is_compared_alone,
-                _ => is_copied_alone,
-            },
+            existing if self.cursor.read == ReadContents::default() => {
+                match expected(self.shared, meta, existing) {
+                    NameStep::Perform(NameAction::Leave(_) | NameAction::Skip(_))
+                    | NameStep::Find(NameFact::MayHide) => false,
+                    NameStep::Find(NameFact::HiddenEqual) => carries,
+                    NameStep::Perform(NameAction::SetAttributes) => kinds.attributes || carries,
+                    NameStep::Perform(NameAction::CompareExisting) => is_compared_alone,
+                    _ => is_copied_alone,
+                }
+            }
             _ => is_copied_alone,
         }
     }
