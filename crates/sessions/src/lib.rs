@@ -12,4 +12,4 @@ pub mod net;
 
 pub(crate) use datapump_core::problem::{self, shown};
 pub(crate) use datapump_mover::{end, file, lane, open, place, report, run, setup};
-pub(crate) use datapump_trees::{count_ahead, folder, job, listed, origin, target, tree};
+pub(crate) use datapump_trees::{count_ahead, folder, job, listed, origin, targets, tree};

@@ -44,7 +44,7 @@ use crate::run::rate::Rate;
 use crate::run::settings::Settings;
 use crate::setup::options::{EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::setup::platform::Platform;
-use crate::target::{self, Hosts, Item, NamedWork};
+use crate::targets::{self, Hosts, Item, NamedWork};
 use crate::tree::backup;
 use crate::tree::state::like_backups::LikeBackups;
 use crate::tree::state::memory::RunMemory;
@@ -341,7 +341,7 @@ impl HostJob {
 
     /// How many items are dealt with as names of folders.
     fn names_wanted(&self, items: &[Item]) -> usize {
-        items.iter().filter(|item| target::is_name(item, &self.options)).count()
+        items.iter().filter(|item| targets::is_name(item, &self.options)).count()
     }
 
     /// Finishes trees, and removes sources, when all blocks have landed.
@@ -414,9 +414,9 @@ impl HostJob {
 
     fn named_facts(&self, items: &[Item]) -> NamedFacts {
         NamedFacts {
-            backup_names: target::called_as_backups(items, &self.options),
+            backup_names: targets::called_as_backups(items, &self.options),
             like_backups: LikeBackups::of_targets(items, &self.options),
-            replaces_backups: target::guard::backups::may_replace(items, &self.options, self.is_confined),
+            replaces_backups: targets::guard::backups::may_replace(items, &self.options, self.is_confined),
             moved: if self.options.deletion.remove_sources { tree::moved::named(items) } else { Vec::new() },
         }
     }
@@ -434,7 +434,7 @@ impl HostJob {
             platform: &self.platform,
             options: &self.options,
             target: self.target.local_path(),
-            targets: target::names_of(items),
+            targets: targets::names_of(items),
             began_ns: datapump_files::disk::coarse_now_ns(),
             in_order: self.target_disk.in_order,
             target_magic: self.target_disk.magic,
@@ -467,7 +467,7 @@ impl HostJob {
     }
 
     fn pieces_of(&self, items: Vec<Item>, trees: &Trees, request_bytes: u32) -> Plan<Work> {
-        let works = target::named_groups(items, trees.guard.claims(), &self.options);
+        let works = targets::named_groups(items, trees.guard.claims(), &self.options);
         let works = works.into_iter().map(|work| match work {
             NamedWork::Items(items) => Work::Items(items),
             NamedWork::Names(group) => Work::Names(group),

@@ -16,7 +16,7 @@ pub mod job;
 mod list;
 pub mod listed;
 pub mod origin;
-pub mod target;
+pub mod targets;
 pub mod tree;
 
 pub(crate) use datapump_core::problem::{self, shown};

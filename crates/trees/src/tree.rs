@@ -31,7 +31,7 @@ use crate::folder::root::Root;
 use crate::origin::source_host::SourceHost;
 use crate::run::MoverRun;
 use crate::run::plan::Plan;
-use crate::target::{Item, NamedGroup};
+use crate::targets::{Item, NamedGroup};
 use datapump_files::disk::{FileKind, Meta};
 
 /// A run of trees, and of files that the user named: what all who work on it share.

@@ -26,7 +26,7 @@ use crate::folder::side::{FolderSide, Refusal};
 use crate::folder::visited::{self, FolderKey};
 use crate::listed::Name;
 use crate::problem::{Operation, Problem};
-use crate::target::name_claims::Claims;
+use crate::targets::name_claims::Claims;
 use datapump_core::name::{Content, Unverified};
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::commit::taken;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::place::{Fill, Place};
 use crate::problem::{Class, Operation, Problem, shell_word, shown, shown_path};
 use crate::setup::options::Options;
-use crate::target::{self, Hosts, Item, Target};
+use crate::targets::{self, Hosts, Item, Target};
 use crate::units::number_of;
 use datapump_core::selection::Select;
 use datapump_files::disk::{FileKind, Meta, PathAt};
@@ -30,7 +30,7 @@ pub(crate) fn items(
         return Ok(answer);
     }
     let null = Place::Null { bytes: None, fill: Fill::Noise };
-    let (mut items, problems) = target::items(hosts, sources, &null, None, options, select)?;
+    let (mut items, problems) = targets::items(hosts, sources, &null, None, options, select)?;
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     if matches!(there.kind, FileKind::Fifo | FileKind::CharDevice) {

@@ -17,8 +17,8 @@ use crate::report::change;
 use crate::run::in_order_target::{self, TargetDisk};
 use crate::run::ledger::Ledger;
 use crate::setup::defaults::Reads;
-use crate::target::items::neighbours;
-use crate::target::{self, Item, Target, check_target_folder};
+use crate::targets::items::neighbours;
+use crate::targets::{self, Item, Target, check_target_folder};
 use crate::tree::Trees;
 use crate::tree::moved::view;
 use crate::tree::names::make_way;
@@ -149,7 +149,7 @@ impl HostJob {
     }
 
     fn items_at(&self, found: Option<&PathAt>, select: &Select) -> Result<JobItems, Problem> {
-        let items = target::items(&self.hosts(), &self.sources, &self.target, found, &self.options, select)?;
+        let items = targets::items(&self.hosts(), &self.sources, &self.target, found, &self.options, select)?;
         items.0.iter().try_for_each(|item| self.check_verify(item))?;
         items.0.iter().try_for_each(|item| self.check_flags_heeded(item))?;
         neighbours::check_temporary_names(&items.0)?;

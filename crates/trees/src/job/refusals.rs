@@ -8,7 +8,7 @@ use super::{HostJob, JobKind};
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::Sync;
-use crate::target::{Item, Target, UNSAFE_LINK};
+use crate::targets::{Item, Target, UNSAFE_LINK};
 use datapump_engine::os::linux::KernelCall;
 use datapump_files::disk::FileKind;
 use datapump_files::followed::{leads_out, names_descriptor};

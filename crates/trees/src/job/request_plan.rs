@@ -11,7 +11,7 @@ use crate::place::{Fill, Place};
 use crate::run::settings::Settings;
 use crate::setup::defaults::Reads;
 use crate::setup::options::{Options, Selection};
-use crate::target::{Item, Target};
+use crate::targets::{Item, Target};
 use crate::tree::state::name_flags;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::PathAt;

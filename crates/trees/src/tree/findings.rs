@@ -14,7 +14,7 @@ use crate::listed::Name;
 use crate::origin::Origin;
 use crate::report::change::{Change, ChangeKind, Findings};
 use crate::setup::options::Keep;
-use crate::target::{Item, change_of};
+use crate::targets::{Item, change_of};
 use crate::tree::Shared;
 use crate::tree::state::name_flags::window_ns;
 use datapump_files::attributes;

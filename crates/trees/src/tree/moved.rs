@@ -21,7 +21,7 @@ use crate::folder::side::FolderSide;
 use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::change::removed_from_source;
-use crate::target::{Item, Target};
+use crate::targets::{Item, Target};
 use crate::tree::Shared;
 use datapump_core::name::{coarse_grain_ns, is_same_time};
 use datapump_engine::{Errno, Handle};

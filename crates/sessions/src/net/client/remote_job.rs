@@ -40,7 +40,7 @@ use crate::report::failed::{self, JobFailed};
 use crate::report::watch::Watch;
 use crate::setup::budget::{Budget, Charge, Share};
 use crate::setup::options::{Choice, FollowLinks, RETRY_FOR};
-use crate::target::NULL_WANTS_SIZE;
+use crate::targets::NULL_WANTS_SIZE;
 use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::followed::named_link;
 use datapump_files::stream;

@@ -18,7 +18,7 @@ use datapump_engine::{Errno, Handle};
 
 use crate::problem::{Class, Operation, Problem, shown_path, system_words};
 use crate::setup::options::Options;
-use crate::target::Item;
+use crate::targets::Item;
 use datapump_files::attributes;
 use datapump_files::commit::{final_name, reserved};
 use datapump_files::disk::{self, FileCalls, Folder, Meta, Outcome, file_meta, folder_of, kind, names};

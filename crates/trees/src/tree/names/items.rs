@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 
 use crate::problem::{Operation, Problem, shown_path};
 use crate::report::change::{Change, ChangeKind};
-use crate::target::guard::claims::ClaimedName;
-use crate::target::{Item, Target, check_target_folder};
+use crate::targets::guard::claims::ClaimedName;
+use crate::targets::{Item, Target, check_target_folder};
 use crate::tree::Shared;
 use crate::tree::findings;
 use crate::tree::rules::update_existing;

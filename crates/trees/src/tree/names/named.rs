@@ -28,7 +28,7 @@ use crate::origin::source_host::NamedPlace;
 use crate::place::{Place, Remote};
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Sync;
-use crate::target::{Item, NamedGroup, NamedItem, Target};
+use crate::targets::{Item, NamedGroup, NamedItem, Target};
 use crate::tree::batch::cursor::was_replaced;
 use crate::tree::batch::folder_done;
 use crate::tree::finish::sync_devices;

@@ -17,7 +17,7 @@ use crate::folder::side::FolderSide;
 use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::setup::options::{Backup, Options};
-use crate::target::Item;
+use crate::targets::Item;
 use datapump_files::disk::{Meta, may_fold_names, names};
 use datapump_files::followed::OriginFolder;
 use datapump_files::identity::{FileId, id};

@@ -25,7 +25,7 @@ use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::change::{Change, ChangeKind};
 use crate::report::cut_leaves::CutLeaves;
 use crate::setup::options::Sync;
-use crate::target::Item;
+use crate::targets::Item;
 use crate::tree::findings::compare_attributes;
 use crate::tree::walk::mirror;
 use crate::tree::{Shared, Work, findings, walk};

@@ -16,7 +16,7 @@ use crate::origin::Origin;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::Options;
-use crate::target::{Hosts, Item, Target};
+use crate::targets::{Hosts, Item, Target};
 use crate::tree::Shared;
 use crate::tree::walk::begin_tree::open_root::{open_plain, open_target};
 use datapump_files::commit::reserved::LIST_NAME;

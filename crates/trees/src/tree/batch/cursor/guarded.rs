@@ -4,9 +4,9 @@
 
 use crate::origin::Origin;
 use crate::problem::Problem;
-use crate::target::guard::claims::ClaimedName;
-use crate::target::guard::links::{self, FollowedName, LinkTarget};
-use crate::target::guard::{Destruction, ExistingEntry};
+use crate::targets::guard::claims::ClaimedName;
+use crate::targets::guard::links::{self, FollowedName, LinkTarget};
+use crate::targets::guard::{Destruction, ExistingEntry};
 
 use crate::tree::batch::cursor::BatchName;
 use datapump_files::disk::{FileKind, Meta};

@@ -11,7 +11,8 @@ use datapump_engine::Errno;
 
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
-use crate::target::{Hosts, Item, Target};
+use crate::targets::hosts::Hosts;
+use crate::targets::item::{Item, Target};
 use datapump_files::commit::partial;
 use datapump_files::commit::reserved;
 use datapump_files::commit::temporary::Siblings;

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::listed::Name;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{FollowLinks, Options};
-use crate::target::Item;
+use crate::targets::item::Item;
 use datapump_engine::Errno;
 use datapump_files::commit::reserved;
 use datapump_files::disk::{FileKind, Folder, Meta, PathAt, UpStep, file_meta, names, way_up};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::place::Place;
 use crate::setup::options::{FollowLinks, Options};
-use crate::target::guard::claims::TargetClaims;
-use crate::target::{Item, Target};
+use crate::targets::guard::claims::TargetClaims;
+use crate::targets::item::{Item, Target};
 use datapump_files::disk::{FileKind, Folder, folder_of, metadata_of_name};
 use datapump_files::identity::{FileId, id};
 

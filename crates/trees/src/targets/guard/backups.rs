@@ -13,7 +13,7 @@ use datapump_engine::Errno;
 
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Backup, Options};
-use crate::target::Item;
+use crate::targets::item::Item;
 use datapump_files::disk::{FileKind, Outcome, PathAt, file_meta, names, origin, project_of_files, way_up};
 use datapump_files::followed::FollowLinks;
 use datapump_files::identity::{FileId, id};

@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use super::{FOLLOW_INSTEAD, Hosts, Target, own_name};
+use super::hosts::Hosts;
+use super::item::{FOLLOW_INSTEAD, Target, own_name};
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Options;

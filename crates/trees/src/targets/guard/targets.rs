@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::target::{Item, Target};
+use crate::targets::item::{Item, Target};
 use datapump_files::disk::{FileKind, FoldersAbove, PathAt};
 use datapump_files::identity::{FileId, id};
 

@@ -3,10 +3,10 @@
 //!
 //! Must not know: what has a backup, how the folder is opened.
 
-use super::Item;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Backup, Options};
-use crate::target::guard::backups::behind;
+use crate::targets::guard::backups::behind;
+use crate::targets::item::Item;
 use datapump_files::disk::{FileKind, file_meta};
 use datapump_files::followed::behind::places_on;
 use datapump_files::identity::id;

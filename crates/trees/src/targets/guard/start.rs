@@ -12,7 +12,8 @@ use super::targets::{InTree, TreeTargets};
 use super::{Destruction, ExistingEntry, Guard, GuardRules, INSTEAD};
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::target::{FOLLOW_INSTEAD, Hosts, Item, Target};
+use crate::targets::hosts::Hosts;
+use crate::targets::item::{FOLLOW_INSTEAD, Item, Target};
 use datapump_files::disk::{
     Disk, FileKind, Folder, PathAt, WayStep, folder_of, metadata_of_name, names, way,
 };

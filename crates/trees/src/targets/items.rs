@@ -8,7 +8,7 @@ pub(crate) mod neighbours;
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datapump_engine::Errno;
@@ -17,28 +17,23 @@ use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::event::Event;
 use crate::setup::options::{Options, Selection};
-use crate::target::guard::GuardRules;
-use crate::target::guard::backups;
-use crate::target::guard::start::{CoveredSource, Start};
-use crate::target::stripe_refusals;
-use crate::target::target_names::TargetNames;
+use crate::targets::guard::GuardRules;
+use crate::targets::guard::backups;
+use crate::targets::guard::start::{CoveredSource, Start};
+use crate::targets::stripe_refusals;
+use crate::targets::target_names::TargetNames;
 use datapump_core::selection::Select;
 use datapump_files::commit::final_name;
 use datapump_files::disk::{FileKind, Folder, Meta, PathAt, folder_of};
 use datapump_files::followed::leads_out;
 
-use super::{
-    Hosts, Item, Target, UNSAFE_LINK, argument, goes_on_in, is_copied, nesting, own_name, refuse_leading_out,
-    refuse_trees, resolve, resolve_tree, source_meta, target_folder, usage,
+use super::hosts::Hosts;
+use super::item::{Item, Target, UNSAFE_LINK, own_name};
+use super::resolve::{
+    goes_on_in, is_copied, refuse_leading_out, refuse_trees, resolve, resolve_tree, source_meta,
+    target_folder,
 };
-
-/// A target that is no folder and has to be one. Where nobody may look there may be one: nothing is to be created.
-pub(super) fn no_folder(found: &PathAt, path: &Path, words: &str) -> Problem {
-    match found.metadata() {
-        Err(Errno::EACCES) => Problem::system(Operation::LookAt, path, Errno::EACCES.0),
-        _ => usage(path, words),
-    }
-}
+use super::{argument, nesting};
 
 /// The items of a copy, and the sources that cannot be copied. An error means that nothing may be written at all.
 pub(crate) fn items(

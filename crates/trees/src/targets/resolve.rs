@@ -1,167 +1,29 @@
-//! The targets of a copy: cp's rules for the target, settled before anything is opened for writing.
+//! Where one source goes: into the folder of its target, to the file behind a link, or nowhere, as nothing is written.
 //!
-//! An existing folder receives the source under its own name; a symbolic link as target means the file it points to;
-//! several sources need a folder.
-//!
-//! Must not know: how files are copied.
-
-mod argument;
-pub(crate) mod guard;
-pub(crate) mod items;
-pub(crate) mod name_claims;
-mod nesting;
-pub(crate) mod stripe_refusals;
-pub(crate) mod target_names;
+//! Must not know: what other sources there are, how files are copied.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
 
 use datapump_engine::Errno;
-use datapump_transport::WebPatience;
 
+use super::argument;
+use super::hosts::Hosts;
+use super::item::{Item, NULL_WANTS_SIZE, Target, own_name};
+use super::stripe_refusals;
 use crate::list::header::SourceRoot;
 use crate::list::list_file;
-use crate::origin::source_host::SourceHost;
-use crate::place::stripe::{LINK_TO_NOTHING, StripeTarget};
-use crate::place::{Place, stands_for_content, web};
+use crate::place::stripe::LINK_TO_NOTHING;
+use crate::place::{Place, stands_for_content};
 use crate::problem::{Class, Operation, Problem};
-use crate::report::change::{Change, ChangeKind, Findings};
-use crate::report::event::Event;
 use crate::setup::options::Options;
-use datapump_files::disk::{Disk, FileKind, Folder, Meta, PathAt};
-use datapump_files::followed::named_link;
+use datapump_files::disk::{FileKind, Folder, Meta, PathAt};
 
-pub(crate) use items::named_groups::{NamedGroup, NamedItem, NamedWork, gathered as named_groups, is_name};
-pub(crate) use items::{called_as_backups, check_target_folder, items, names_of};
-/// The words about a link that `--safe-links` does not let through.
-pub(crate) const UNSAFE_LINK: &str =
-    "is a symbolic link that leads out of its folder; leave out the link, or --safe-links";
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
-/// What to do where a link that is named should be followed.
-pub(crate) const FOLLOW_INSTEAD: &str =
-    "leave out -a, -d and --links (and unset PUMP_LINKS) to copy what the link leads to";
-pub const NULL_WANTS_SIZE: &str = "as a source null: needs a size, for example null:10GiB";
-
-/// Where one source goes.
-#[derive(Clone, Debug)]
-pub(crate) enum Target {
-    /// A file that stands there or will, behind all links.
-    File(PathAt),
-    /// Character devices, pipes: written as a stream where they stand.
-    Special(PathAt),
-    /// A block device.
-    Device(PathAt),
-    /// Several files or devices, each written where it stands.
-    Stripe(Arc<StripeTarget>),
-    /// Standard output.
-    Stream,
-    Null,
-    /// A folder that stands there or will, for the content of a folder.
-    Tree(PathAt),
-    /// Nothing is written: compared with this file.
-    Compare(PathAt),
-    /// A symbolic link that stays one, or a pipe, device or socket that was named beside others: it is dealt with as in
-    /// a tree, and never read.
-    Entry(PathAt),
-}
-
-impl Target {
-    /// As the user named it, or with the name of the source behind that.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        match self {
-            Target::File(at)
-            | Target::Special(at)
-            | Target::Device(at)
-            | Target::Tree(at)
-            | Target::Entry(at)
-            | Target::Compare(at) => Some(&at.path),
-            Target::Stripe(stripe) => Some(&stripe.name),
-            Target::Stream | Target::Null => None,
-        }
-    }
-
-    /// The place of what has a name in a folder, or is one.
-    pub(crate) fn place(&self) -> Option<&PathAt> {
-        match self {
-            Target::File(at) | Target::Tree(at) | Target::Entry(at) => Some(at),
-            _ => None,
-        }
-    }
-
-    /// The place of what is a name of a folder, and no folder.
-    pub(crate) fn name_place(&self) -> Option<&PathAt> {
-        self.place().filter(|_| !matches!(self, Target::Tree(_)))
-    }
-}
-
-/// One source and where it goes.
-#[derive(Clone, Debug)]
-pub struct Item {
-    pub(crate) source: Place,
-    /// What the source is, when it is a path.
-    pub(crate) meta: Option<Meta>,
-    pub(crate) target: Target,
-    /// Which of the job's sources it is: another host knows it by that.
-    pub(crate) number: u32,
-    /// The events to report when it is started.
-    pub(crate) told: Vec<Event>,
-    /// It is the temporary file of a pump.
-    pub(crate) is_left_out: bool,
-    /// The source folder's own name, where paths that patterns are matched against begin with it: it goes to a folder
-    /// under that name.
-    pub(crate) patterns_above: PathBuf,
-}
-
-impl Item {
-    /// Length of the source in bytes, as far as it is known before opening.
-    pub(crate) fn bytes(&self) -> Option<u64> {
-        match (&self.source, &self.meta) {
-            _ if self.is_entry() => Some(0),
-            (Place::Null { bytes, .. }, _) => *bytes,
-            (Place::Stripe(_), Some(meta)) => Some(meta.size_bytes),
-            (Place::Web(_), Some(meta)) if meta.size_bytes > 0 => Some(meta.size_bytes),
-            (Place::Path(_) | Place::Remote(_), Some(meta))
-                if meta.kind == FileKind::Regular && meta.size_bytes > 0 =>
-            {
-                Some(meta.size_bytes)
-            }
-            _ => None,
-        }
-    }
-
-    /// Nothing is read and nothing written.
-    pub(crate) fn is_null(&self) -> bool {
-        matches!((&self.source, &self.target), (Place::Null { .. }, Target::Null))
-    }
-
-    /// The source delivers bytes in its own order only.
-    pub(crate) fn source_is_stream(&self) -> bool {
-        let stream = |meta: &Meta| matches!(meta.kind, FileKind::CharDevice | FileKind::Fifo);
-        match &self.source {
-            Place::Stream => true,
-            Place::Web(web) => web.is_read_once(),
-            _ => !self.is_entry() && self.meta.as_ref().is_some_and(stream),
-        }
-    }
-
-    pub(crate) fn is_entry(&self) -> bool {
-        matches!(self.target, Target::Entry(_))
-    }
-
-    pub(crate) fn is_tree(&self) -> bool {
-        matches!(self.target, Target::Tree(_))
-    }
-
-    pub(crate) fn target_is_stream(&self) -> bool {
-        matches!(self.target, Target::Stream | Target::Special(_))
-    }
-}
 
 /// Refuses options that are for single files.
-fn refuse_trees(items: &[Item], options: &Options) -> Result<(), Problem> {
+pub(super) fn refuse_trees(items: &[Item], options: &Options) -> Result<(), Problem> {
     if options.durability.inplace && items.iter().any(Item::is_tree) {
         return Err(Problem::usage(
             "--inplace is for single files: a file of a folder is never written where it stands; leave it out",
@@ -177,12 +39,12 @@ fn refuse_trees(items: &[Item], options: &Options) -> Result<(), Problem> {
 }
 
 /// Nothing is made of what is only read.
-fn is_copied(target: &Target) -> bool {
+pub(super) fn is_copied(target: &Target) -> bool {
     !matches!(target, Target::Null | Target::Compare(_))
 }
 
 /// What another host may not have written: through a link, or into a device.
-fn refuse_leading_out(target: &Target) -> Result<(), Problem> {
+pub(super) fn refuse_leading_out(target: &Target) -> Result<(), Problem> {
     let refused = |path: &Path, words: &str| Err(Problem::new(Class::Refused, Operation::Open, path, words));
     match target {
         Target::File(at) | Target::Tree(at) if at.is_symlink() => {
@@ -193,49 +55,20 @@ fn refuse_leading_out(target: &Target) -> Result<(), Problem> {
     }
 }
 
-/// Where sources are looked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hosts<'job> {
-    pub(crate) disk: &'job Disk,
-    pub(crate) remote_host: Option<&'job Arc<dyn SourceHost>>,
-    /// Symbolic links in the place of targets are not followed, and only files and folders are written.
-    pub(crate) is_confined: bool,
-    /// How long a source is asked for that is not to be had now.
-    pub(crate) patience: WebPatience,
-    pub(crate) stop: &'job Arc<AtomicBool>,
-    /// A symbolic link that is named here is itself the source.
-    pub(crate) keeps_links: bool,
-    /// A pipe that is named here is made at the target, and not read.
-    pub(crate) keeps_pipes: bool,
-}
-
-impl Hosts<'_> {
-    /// What a source is that is named by a path, links followed unless they are kept; `None` for streams and null.
-    pub(crate) fn meta(&self, number: u32, source: &Place) -> Option<Result<Meta, Problem>> {
-        match (source, self.remote_host) {
-            (Place::Path(path), _) => {
-                let link = self.keeps_links.then(|| named_link(path)).flatten();
-                let found = link.map_or_else(|| self.disk.metadata(path), Ok);
-                Some(found.map_err(|errno| Problem::system(Operation::Open, path, errno.0)))
-            }
-            (Place::Remote(remote), Some(remote_host)) => remote_host.look(number, &remote.path).transpose(),
-            (Place::Remote(_), None) => Some(Err(Problem::usage(format!(
-                "'{source}' is on another host, and files of this host alone are read here; a local path with a colon \
-                 is written ./{source}"
-            )))),
-            (Place::Web(web), _) => Some(web.file(self.patience, self.stop).map(|file| web::meta(&file))),
-            (Place::Stripe(stripe), _) => Some(stripe.source(self.disk).map(|source| source.meta())),
-            (Place::Stream | Place::Null { .. }, _) => None,
-        }
-    }
-}
-
 fn usage(path: &Path, message: &str) -> Problem {
     Problem::new(Class::Usage, Operation::Copy, path, message)
 }
 
+/// A target that is no folder and has to be one. Where nobody may look there may be one: nothing is to be created.
+fn no_folder(found: &PathAt, path: &Path, words: &str) -> Problem {
+    match found.metadata() {
+        Err(Errno::EACCES) => Problem::system(Operation::LookAt, path, Errno::EACCES.0),
+        _ => usage(path, words),
+    }
+}
+
 /// The folder that receives the sources, if the target is one.
-fn target_folder<'at>(
+pub(super) fn target_folder<'at>(
     hosts: &Hosts<'_>,
     sources: &[Place],
     target: &Place,
@@ -255,18 +88,16 @@ fn target_folder<'at>(
     };
     let wants_folder = stands_for_content(path);
     if options.place.target_is_folder && !found.is_folder() {
-        return Err(items::no_folder(found, path, "not a directory; create it"));
+        return Err(no_folder(found, path, "not a directory; create it"));
     }
     match (found.is_folder(), options.place.target_is_name, several) {
         (true, true, _) if only_folders(hosts, sources) => Ok(None),
         (true, true, _) => Err(usage(path, "is a folder, and -T says that it is the name of the copy")),
         (true, false, _) => Ok(Some(found)),
-        (false, _, true) => {
-            Err(items::no_folder(found, path, "several sources need an existing folder as target"))
-        }
+        (false, _, true) => Err(no_folder(found, path, "several sources need an existing folder as target")),
         (false, _, false) if wants_folder && only_folders(hosts, sources) => Ok(None),
         (false, _, false) if wants_folder => {
-            Err(items::no_folder(found, path, "not a directory; create it, or drop the trailing slash"))
+            Err(no_folder(found, path, "not a directory; create it, or drop the trailing slash"))
         }
         (false, _, false) => Ok(None),
     }
@@ -281,7 +112,7 @@ fn only_folders(hosts: &Hosts<'_>, sources: &[Place]) -> bool {
     (0..).zip(sources).all(is_folder)
 }
 
-fn source_meta(
+pub(super) fn source_meta(
     hosts: &Hosts<'_>,
     number: u32,
     source: &Place,
@@ -314,7 +145,7 @@ fn source_meta(
     }
 }
 
-fn resolve(
+pub(super) fn resolve(
     hosts: &Hosts<'_>,
     source: &Place,
     meta: Option<&Meta>,
@@ -383,7 +214,7 @@ fn is_set_aside(at: &PathAt, options: &Options) -> bool {
 }
 
 /// Whether a folder was made by an earlier run of this copy that was cut; words if its list is not believed.
-fn goes_on_in(
+pub(super) fn goes_on_in(
     hosts: &Hosts<'_>,
     folder: Option<&PathAt>,
     source: &Place,
@@ -412,7 +243,7 @@ fn unfollowed(path: &Path, errno: Errno) -> Problem {
 }
 
 /// Where the content of a folder goes. A folder named as `.`, or ending in `/.`, stands for its content, as with cp.
-fn resolve_tree(
+pub(super) fn resolve_tree(
     source: &Place,
     goes_on: bool,
     target: &Place,
@@ -453,11 +284,6 @@ fn resolve_tree(
     Ok(Target::Tree(at))
 }
 
-/// The name under which a folder receives the source.
-fn own_name(source: &Place) -> Option<&OsStr> {
-    source.path().and_then(Path::file_name)
-}
-
 fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Result<Target, Problem> {
     match meta.kind {
         FileKind::Regular | FileKind::Symlink if hosts.is_confined => Ok(Target::File(at)),
@@ -495,20 +321,4 @@ fn behind_links(at: PathAt, meta: &Meta) -> Result<PathAt, Problem> {
             Err(Problem::new(Class::Changed, Operation::Follow, &path, "was replaced meanwhile; copy again"))
         }
     }
-}
-
-/// What becomes of a file that the user named.
-pub(crate) fn change_of(
-    item: &Item,
-    kind: ChangeKind,
-    there: Option<&Meta>,
-    findings: Findings,
-) -> Option<Box<Change>> {
-    let (Some(source), Target::File(target), Some(meta)) = (item.source.path(), &item.target, &item.meta)
-    else {
-        return None;
-    };
-    let relative = source.file_name().unwrap_or_default().into();
-    let paths = [source.to_path_buf(), target.path.clone(), relative];
-    Some(Box::new(Change::new(kind, paths, meta, there, findings)))
 }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use super::GuardRules;
+use super::rules::GuardRules;
 use super::targets::TreeTargets;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Options;
-use crate::target::Item;
+use crate::targets::item::Item;
 use datapump_files::disk::{FileKind, Meta, Outcome, file_meta, names};
 use datapump_files::followed::OriginFolder;
 

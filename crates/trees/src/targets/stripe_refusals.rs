@@ -8,7 +8,8 @@ use crate::place::Place;
 use crate::place::stripe::Stripe;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Choice, Options, Update};
-use crate::target::{Hosts, Target};
+use crate::targets::hosts::Hosts;
+use crate::targets::item::Target;
 use datapump_files::disk::Meta;
 
 /// The stripe as the target of a source.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
-use crate::target::Target;
+use crate::targets::item::Target;
 use datapump_files::disk::Meta;
 use datapump_files::identity::{FileId, id};
 

@@ -12,6 +12,7 @@
 pub(crate) mod backups;
 pub(crate) mod claims;
 pub(crate) mod links;
+mod rules;
 mod shown;
 pub(crate) mod start;
 mod targets;
@@ -25,26 +26,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::origin::source_host::SourceHost;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
-use crate::setup::options::Options;
-use crate::target::Item;
-use crate::target::name_claims::Claims as NameOwners;
+use crate::targets::item::Item;
+use crate::targets::name_claims::Claims as NameOwners;
 use claims::TargetClaims;
-use datapump_core::selection::Select;
 use datapump_files::disk::{
     FileKind, Meta, file_meta, folder_of, may_fold_names, metadata_of_name, names, origin,
 };
 use datapump_files::followed::behind::{PlaceBehind, places_on};
 use datapump_files::identity::{FileId, id};
 use links::FollowedLinks;
+pub(crate) use rules::GuardRules;
 
 const INSTEAD: &str = "choose another name for the copy, or copy the sources one by one to other names";
-
-/// The options and patterns of a command.
-#[derive(Clone, Copy)]
-pub(crate) struct GuardRules<'job> {
-    pub(crate) options: &'job Options,
-    pub(crate) select: &'job Select,
-}
 
 /// What a command reads and keeps.
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::GuardRules;
-use crate::target::{Item, Target};
+use super::rules::GuardRules;
+use crate::targets::item::{Item, Target};
 use datapump_files::disk::{self, Folder, MountEntry, metadata_of_name};
 use datapump_files::identity::{FileId, id};
 
