@@ -160,14 +160,7 @@ impl NameWork<'_> {
                 let has_below = shared.trees.select.has_below(folder, &name.name);
                 self.machine.facts.is_listed_below = Some(has_below);
             }
-            NameFact::Selected => {
-                let compares = shared.settings.compares;
-                let found = if compares { extras::is_compared(at, kind)? } else { at.is_included(kind) };
-                self.machine.facts.is_selected = Some(found);
-                if found && cursor.walks {
-                    shared.ledger.watch.compares_name();
-                }
-            }
+            NameFact::Selected => self.machine.facts.is_selected = Some(self.is_selected(kind)?),
             NameFact::LeadsOut => self.machine.facts.leads_out = Some(left_out::leads_out_of_tree(at)?),
             NameFact::IsPumps => self.machine.facts.is_pumps = Some(left_out::is_pumps(at)?),
             NameFact::IsFree => {
@@ -181,19 +174,8 @@ impl NameWork<'_> {
                 self.machine.facts.is_unwritten = Some(true);
             }
             NameFact::IsSameFile => self.machine.facts.is_same_file = Some(self.is_same_file()),
-            NameFact::TimeTells => {
-                let (source, existing) = self.both()?;
-                let says_nothing = kept_times::says_nothing(shared, at.target()?, &source, &existing);
-                self.machine.facts.time_tells = Some(!says_nothing);
-            }
-            NameFact::MayHide => {
-                let (source, existing) = self.both()?;
-                // Named files are few: their content is compared whatever clock their file system has.
-                let is_named = cursor.directory.root.is_named();
-                let magic = || if is_named { 0 } else { cursor.source.magic() };
-                let found = kept_times::may_hide(shared, at.target()?, &name.name, &source, &existing, magic);
-                self.machine.facts.may_hide = Some(found);
-            }
+            NameFact::TimeTells => self.machine.facts.time_tells = Some(self.time_tells()?),
+            NameFact::MayHide => self.machine.facts.may_hide = Some(self.may_hide()?),
             NameFact::HiddenEqual => self.machine.facts.hidden_equal = Some(!at.hidden_differ()),
             NameFact::SameValue => {
                 let (source, existing) = self.both()?;
@@ -214,6 +196,31 @@ impl NameWork<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether patterns and lists select the name; a selected one of a walk is counted as compared.
+    fn is_selected(&self, kind: FileKind) -> Result<bool, Problem> {
+        let BatchName { shared, cursor, .. } = self.at;
+        let compares = shared.settings.compares;
+        let found = if compares { extras::is_compared(self.at, kind)? } else { self.at.is_included(kind) };
+        if found && cursor.walks {
+            shared.ledger.watch.compares_name();
+        }
+        Ok(found)
+    }
+
+    fn time_tells(&mut self) -> Result<bool, Problem> {
+        let (source, existing) = self.both()?;
+        Ok(!kept_times::says_nothing(self.at.shared, self.at.target()?, &source, &existing))
+    }
+
+    fn may_hide(&mut self) -> Result<bool, Problem> {
+        let BatchName { shared, cursor, name } = self.at;
+        let (source, existing) = self.both()?;
+        // Named files are few: their content is compared whatever clock their file system has.
+        let is_named = cursor.directory.root.is_named();
+        let magic = || if is_named { 0 } else { cursor.source.magic() };
+        Ok(kept_times::may_hide(shared, self.at.target()?, &name.name, &source, &existing, magic))
     }
 
     fn kind(&self) -> Result<FileKind, Problem> {
