@@ -50,7 +50,14 @@ pub struct How {
     pub why: &'static str,
 }
 
-/// Decides.
+impl How {
+    /// Blocks go through this process and through the page cache, for this reason.
+    fn buffered(why: &'static str) -> How {
+        How { try_reflink: false, in_kernel: false, source_direct: false, sink_direct: false, why }
+    }
+}
+
+/// How a file is copied: the measured rule, within what the options demand and the ends can.
 pub fn decide(facts: &Facts, options: &Options) -> How {
     let both_files = facts.source_is_file && facts.sink_is_file && facts.whole_file;
     // A copy inside the kernel shares blocks where the file system can: copy_file_range(2).
@@ -61,50 +68,45 @@ pub fn decide(facts: &Facts, options: &Options) -> How {
         && !facts.bytes_are_looked_at
         && !options.durability.inplace
         && may_share;
-    let try_reflink = in_kernel_possible;
-    let (in_kernel, source_direct, sink_direct, why) = match options.tuning.direct {
-        _ if facts.in_order => in_order(facts, options),
-        Choice::Always => (false, facts.source_is_file, facts.sink_is_file, "direct I/O was asked for"),
-        _ if options.tuning.uncached => (false, false, false, "uncached I/O was asked for"),
-        _ if options.measuring.dsync => ways(facts, options, false, options.tuning.direct == Choice::Never),
-        choice => ways(facts, options, in_kernel_possible, choice == Choice::Never),
+    let how = match options.tuning.direct {
+        _ if facts.in_order => method_in_order(facts, options),
+        Choice::Always => {
+            let buffered = How::buffered("direct I/O was asked for");
+            How { source_direct: facts.source_is_file, sink_direct: facts.sink_is_file, ..buffered }
+        }
+        _ if options.tuning.uncached => How::buffered("uncached I/O was asked for"),
+        _ => method_for_files(facts, options, in_kernel_possible && !options.measuring.dsync),
     };
-    How { try_reflink, in_kernel, source_direct, sink_direct, why }
+    How { try_reflink: in_kernel_possible, ..how }
 }
 
-/// The kernel would hand a direct write on in parts of its own, and copy by its own rules.
-fn in_order(facts: &Facts, options: &Options) -> (bool, bool, bool, &'static str) {
+/// The method for a target that takes bytes in order: never in the kernel, never a direct write, since the kernel would
+/// split it.
+fn method_in_order(facts: &Facts, options: &Options) -> How {
     let warm = facts.cached.is_some_and(|fraction| fraction > WARM_FRACTION);
     let source_direct = match options.tuning.direct {
         Choice::Always => true,
         Choice::Never => false,
         Choice::Auto => !warm && !options.tuning.uncached && facts.size_bytes >= DIRECT_MIN_BYTES,
     };
-    (
-        false,
-        source_direct && facts.source_is_file,
-        false,
-        "the target takes bytes in order: one write at a time",
-    )
+    let buffered = How::buffered("the target takes bytes in order: one write at a time");
+    How { source_direct: source_direct && facts.source_is_file, ..buffered }
 }
 
-fn ways(
-    facts: &Facts,
-    options: &Options,
-    in_kernel_possible: bool,
-    never_direct: bool,
-) -> (bool, bool, bool, &'static str) {
+/// The method where nobody demands one: by size, by what is in the page cache, and by whether the copy is synced.
+fn method_for_files(facts: &Facts, options: &Options, in_kernel_possible: bool) -> How {
+    let in_kernel = |why| How { in_kernel: true, ..How::buffered(why) };
     let size = facts.size_bytes;
     let warm = facts.cached.is_some_and(|fraction| fraction > WARM_FRACTION);
     let synced = options.durability.sync != Sync::None && facts.synced_alone;
     if in_kernel_possible && size <= IN_KERNEL_MAX_BYTES {
-        return (true, false, false, "small: one in-kernel copy");
+        return in_kernel("small: one in-kernel copy");
     }
     if in_kernel_possible && warm && !synced {
-        return (true, false, false, "source in the cache, no sync: in-kernel copy");
+        return in_kernel("source in the cache, no sync: in-kernel copy");
     }
-    if never_direct {
-        return (false, false, false, "direct I/O is forbidden");
+    if options.tuning.direct == Choice::Never {
+        return How::buffered("direct I/O is forbidden");
     }
     let source_direct = facts.source_is_file && !warm && size >= DIRECT_MIN_BYTES;
     let sink_min = if warm { DIRECT_WRITE_WARM_MIN_BYTES } else { DIRECT_MIN_BYTES };
@@ -116,7 +118,7 @@ fn ways(
         (false, true) => "source is no file: read as it comes, written past the page cache",
         (false, false) => "small, or cached and not synced: buffered",
     };
-    (false, source_direct, sink_direct, why)
+    How { source_direct, sink_direct, ..How::buffered(why) }
 }
 
 #[cfg(test)]
