@@ -87,7 +87,7 @@ fn pump_with_slots(run: &MoverRun<'_>) -> Result<(Pump, (Engine, AskedAndGot)), 
     let with = |shape: Shape| {
         let pump = Pump::new(shape);
         let slots = pump.slots();
-        run.engine(slots * twins, slots).map(|engine| (pump, engine))
+        run.make_engine(slots * twins, slots).map(|engine| (pump, engine))
     };
     let least = Shape { source_depth_max: shape.source_depth, ..shape };
     with(shape).or_else(|problem| if least == shape { Err(problem) } else { with(least) })
@@ -97,11 +97,11 @@ impl<'run> Lane<'run> {
     /// A lane with its engine; a problem when there is no memory for its slots.
     pub fn new(owner: &'run dyn FileOwner<'run>, index: usize) -> Result<Lane<'run>, Problem> {
         let channel = owner.block_host.as_ref().map(|host| host.blocks()).transpose()?;
-        Lane::over(owner, index, channel)
+        Lane::with_channel(owner, index, channel)
     }
 
-    /// The same over a connection to the host from which it receives.
-    fn over(
+    /// A lane that receives its blocks over this channel, if there is one.
+    fn with_channel(
         owner: &'run dyn FileOwner<'run>,
         index: usize,
         channel: Option<Channel>,
@@ -118,7 +118,7 @@ impl<'run> Lane<'run> {
             None => Connection::None,
         };
         let worker = owner.worker(index < run.settings.lanes_for_pieces);
-        Lane::with(owner, index, connection, worker)
+        Lane::with_connection(owner, index, connection, worker)
     }
 
     /// A lane that sends another host the blocks that it requests.
@@ -128,10 +128,13 @@ impl<'run> Lane<'run> {
         sender: Box<dyn BlockSender>,
         worker: Box<dyn Worker + 'run>,
     ) -> Result<Lane<'run>, Problem> {
-        Lane::with(owner, index, Connection::Send(sender), worker)
+        Lane::with_connection(owner, index, Connection::Send(sender), worker)
     }
 
-    fn with(
+    /// A lane over this connection, with a pump, an engine and its slots.
+    ///
+    /// Errors: no engine or memory can be had.
+    fn with_connection(
         owner: &'run dyn FileOwner<'run>,
         index: usize,
         connection: Connection,
@@ -176,7 +179,7 @@ impl<'run> Lane<'run> {
             match self.step()? {
                 Stepped::On => {}
                 Stepped::Waits => drop(self.wait(WAIT_MAX)),
-                Stepped::Over => return Ok(self.result()),
+                Stepped::Over => return Ok(self.into_result()),
             }
         }
     }
@@ -197,8 +200,8 @@ impl<'run> Lane<'run> {
         }
     }
 
-    /// What it leaves behind.
-    pub fn result(self) -> LaneResult {
+    /// Ends the lane: gives its counts, times and statistics. Extents that were claimed ahead and not moved cut the plan.
+    pub fn into_result(self) -> LaneResult {
         if !self.claimed_ahead.is_empty() {
             self.owner.plan().cut();
         }
@@ -217,6 +220,7 @@ impl<'run> Lane<'run> {
         }
     }
 
+    /// Claims what is next, for the pump. A lane that stops begins nothing more, and cuts the plan instead.
     fn claim(&mut self) {
         self.check_cancel();
         self.tell_charged();
@@ -227,7 +231,7 @@ impl<'run> Lane<'run> {
             Claim::Never => Some(Claimed::Never),
             Claim::NotYet => Some(Claimed::NotYet),
             Claim::Piece(task, extent) => Some(self.begin(task, extent)),
-            Claim::Own | Claim::Work(()) => self.work(),
+            Claim::Own | Claim::Work(()) => self.do_work(),
         };
         match claimed {
             Some(Claimed::Extent(_)) if self.stopping => self.owner.plan().cut(),
@@ -246,9 +250,9 @@ impl<'run> Lane<'run> {
         Claimed::Extent(extent)
     }
 
-    /// Time between blocks goes to metadata, but for what was charged otherwise inside: files that need no block are
-    /// finished in there.
-    fn work(&mut self) -> Option<Claimed> {
+    /// Lets the worker work: open files, list folders, decide about names. The time goes to metadata, except what was charged
+    /// otherwise inside.
+    fn do_work(&mut self) -> Option<Claimed> {
         let _stage = within(CpuStage::Metadata);
         let (start_ns, before) = (self.performer.now_ns(), self.performer.waits);
         let ready = self.worker.work(&mut self.performer.waits);
@@ -259,8 +263,8 @@ impl<'run> Lane<'run> {
         ready.map(|(task, extent)| self.begin(task, extent))
     }
 
-    /// Nothing is in flight here; another lane may open or finish something, or another host may request something.
-    /// False if none did for so long.
+    /// Waits, as idle, until another lane opens or finishes something, or another host requests something. False if none did
+    /// within `patience`.
     pub fn wait(&mut self, patience: Duration) -> bool {
         let stage = within(CpuStage::Waiting);
         let start_ns = self.performer.now_ns();
@@ -276,7 +280,7 @@ impl<'run> Lane<'run> {
         has_more
     }
 
-    /// A stop was asked for: post no more, call back what may never end.
+    /// Where the run stops or the connection was cut: has the pump post no more, and cancels requests that may never end.
     fn check_cancel(&mut self) {
         if self.run.is_stopping() || self.performer.is_cut() {
             if !self.stopping {
@@ -319,7 +323,7 @@ pub fn run_all<'run>(
     })
 }
 
-/// A lane, once it is open; none if it never is, or if the other side gives a spare one no connection.
+/// Runs a lane once the gate opens for it. `None` if it is never needed, or if the other side gives a spare one no connection.
 fn run_opened<'run>(owner: &'run dyn FileOwner<'run>, index: u32) -> Option<Result<LaneResult, Problem>> {
     let run = owner.run();
     if !run.gate.opens_for(index, &|| run.is_stopping()) {
@@ -331,7 +335,7 @@ fn run_opened<'run>(owner: &'run dyn FileOwner<'run>, index: u32) -> Option<Resu
     let spare = run.block_host.as_ref().filter(|_| run.gate.is_spare(index));
     let spare = spare.map(|host| host.spare_blocks(&|| run.gate.is_over()));
     // Where there is no memory for one, the others do without it as well.
-    let spare = spare.map(|channel| Lane::over(owner, index as usize, Some(channel?)).ok());
+    let spare = spare.map(|channel| Lane::with_channel(owner, index as usize, Some(channel?)).ok());
     if let Some(None) = spare {
         if !run.is_stopping() {
             run.gate.lacks_connection();

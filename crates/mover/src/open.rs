@@ -24,11 +24,11 @@ use datapump_engine::Handle;
 use crate::end::hash::FileHash;
 use crate::end::{Sink, Source};
 use crate::file::finish;
-use crate::file::goal::goal;
+use crate::file::goal::file_goal;
 use crate::file::owned::Owned;
 use crate::file::task::{Finish, Parts, Task};
 use crate::open::copy_method::How;
-use crate::open::direct::direct;
+use crate::open::direct::switch_to_direct;
 use crate::open::held::Original;
 use crate::open::opened::Opened;
 use crate::open::reserve::{rehearsed, reserve};
@@ -62,14 +62,20 @@ fn file_hash(
 }
 
 /// A file on its way. Of one in a tree that is only compared no hash is taken.
-pub fn task(run: &MoverRun<'_>, names: (PathBuf, PathBuf), ends: Ends, finish: Finish, owned: Owned) -> Task {
+pub fn make_task(
+    run: &MoverRun<'_>,
+    names: (PathBuf, PathBuf),
+    ends: Ends,
+    finish: Finish,
+    owned: Owned,
+) -> Task {
     let Ends { source, sink, original, ranges } = ends;
     let copies = owned.tree.is_none() || !matches!(finish, Finish::Nothing | Finish::Checked);
     let hash = file_hash(run, &finish, &sink, original.as_ref());
     Task::new(Parts {
         number: run.next_number(),
         names,
-        goal: goal(run, &finish, &source, owned.tree.as_ref()),
+        goal: file_goal(run, &finish, &source, owned.tree.as_ref()),
         source,
         sink,
         original,
@@ -81,28 +87,29 @@ pub fn task(run: &MoverRun<'_>, names: (PathBuf, PathBuf), ends: Ends, finish: F
     })
 }
 
-/// The two ends: the target shares the source's blocks, or they are made to be copied.
-pub fn ends(
+/// Shares the source's blocks if that is possible (then both ends are null), or else makes the two ends. On an error the rights
+/// that were taken from others are given back.
+pub fn make_ends(
     run: &MoverRun<'_>,
     source_name: &Path,
     name: &Path,
     opened: Opened,
     how: How,
-    landing: &mut OpenTarget,
+    target: &mut OpenTarget,
 ) -> Result<Ends, Problem> {
-    let closed = match landing {
+    let closed = match target {
         OpenTarget::StagedFile(staged) => {
             let original = opened.original.as_ref().filter(|original| original.has_attributes());
-            confidential::close(staged, original, run.settings.options.attributes.keep)
+            confidential::close_target(staged, original, run.settings.options.attributes.keep)
         }
         _ => None,
     };
-    if how.try_reflink && reflinked(run, &opened, landing) {
+    if how.try_reflink && try_reflink(run, &opened, target) {
         let (original, ranges) = (opened.original, Some(Vec::new()));
         return Ok(Ends { source: Source::Null, sink: Sink::Null, original, ranges });
     }
     run.ledger.tally().in_kernel |= how.in_kernel;
-    complete(run, source_name, name, opened, how, landing).inspect_err(|_| {
+    make_copy_ends(run, source_name, name, opened, how, target).inspect_err(|_| {
         // Best effort on the way out: a copy that did not begin leaves the file as it was, or closed.
         let _ = closed.map(|closed| closed.undo());
     })
@@ -141,7 +148,7 @@ impl OpenTarget {
 
     fn compression(&self, run: &MoverRun<'_>, opened: &Opened, how: How) -> Compression {
         match self {
-            OpenTarget::StagedFile(staged) => reserve::compression(run, staged, opened, how),
+            OpenTarget::StagedFile(staged) => reserve::target_compression(run, staged, opened, how),
             _ => Compression::Never,
         }
     }
@@ -161,9 +168,9 @@ pub fn open_at(at: &PathAt, access: Access) -> Result<Handle, Problem> {
     at.open(access).map_err(|errno| Problem::system(Operation::Open, &at.path, errno.0))
 }
 
-/// Tries to share the source's blocks: then nothing is left to move.
-fn reflinked(run: &MoverRun<'_>, opened: &Opened, landing: &OpenTarget) -> bool {
-    let (Some(from), OpenTarget::StagedFile(staged)) = (&opened.handle, landing) else { return false };
+/// Shares the source's blocks, if the file system does: then nothing is left to move.
+fn try_reflink(run: &MoverRun<'_>, opened: &Opened, target: &OpenTarget) -> bool {
+    let (Some(from), OpenTarget::StagedFile(staged)) = (&opened.handle, target) else { return false };
     match staged.handle.reflink_from(from) {
         Ok(()) => {
             run.ledger.note_reflink("always", "the file system shares blocks");
@@ -186,45 +193,50 @@ pub struct Ends {
     pub ranges: Option<ByteRanges>,
 }
 
-/// Makes the two ends: direct or not, reserved.
-fn complete(
+/// Makes the two ends between which blocks are copied: direct or not, with its room reserved, behind what an earlier run wrote,
+/// and with a journal where a later run could resume.
+///
+/// Errors: also where `--reflink=always` demands shared blocks.
+fn make_copy_ends(
     run: &MoverRun<'_>,
     source_name: &Path,
     name: &Path,
     opened: Opened,
     how: How,
-    landing: &mut OpenTarget,
+    target: &mut OpenTarget,
 ) -> Result<Ends, Problem> {
     if run.settings.options.tuning.reflink == Choice::Always {
         let message = "its blocks cannot be shared there; leave out --reflink=always to copy them";
         return Err(Problem::new(Class::Io, Operation::Reflink, name, message));
     }
-    let compression = landing.compression(run, &opened, how);
+    let compression = target.compression(run, &opened, how);
     let how = reserve::compressible(run, how, compression);
     // A direct read cannot tell less than one unit from the end, which alone ends such a file.
     let ends = opened.ranges.is_some();
-    let mut source_direct = how.source_direct && ends && direct(run, opened.handle.as_deref(), source_name)?;
-    let mut sink_direct = how.sink_direct && direct(run, landing.handle().map(|handle| &**handle), name)?;
+    let mut source_direct =
+        how.source_direct && ends && switch_to_direct(run, opened.handle.as_deref(), source_name)?;
+    let mut sink_direct =
+        how.sink_direct && switch_to_direct(run, target.handle().map(|handle| &**handle), name)?;
     let (mut from_stripe, mut to_stripe) = (None, None);
     if let Some(held) = &opened.stripe {
-        let (source, is_direct) = stripe::source(run, held, how.source_direct)?;
+        let (source, is_direct) = stripe::make_source(run, held, how.source_direct)?;
         (from_stripe, source_direct) = (Some(source), is_direct);
     }
-    if let OpenTarget::Stripe(open) = landing {
-        let (sink, is_direct) = stripe::sink(run, open, how)?;
+    if let OpenTarget::Stripe(open) = target {
+        let (sink, is_direct) = stripe::make_sink(run, open, how)?;
         (to_stripe, sink_direct) = (Some(sink), is_direct);
-        reserve::of_stripe(run, open, opened.ranges.as_deref())?;
+        reserve::reserve_stripe(run, open, opened.ranges.as_deref())?;
     }
     run.ledger.note_direct(source_direct, sink_direct, how.why);
     run.ledger.note(|| format!("'{}' -> '{}': {}", shown_path(source_name), shown_path(name), how.why));
     let source = match (from_stripe.or(opened.elsewhere), opened.handle, opened.is_file) {
-        (Some(elsewhere), ..) if takes_sums(run, &elsewhere, landing) => elsewhere.in_sums(),
+        (Some(elsewhere), ..) if takes_sums(run, &elsewhere, target) => elsewhere.in_sums(),
         (Some(elsewhere), ..) => elsewhere,
         (None, None, _) => Source::Null,
         (None, Some(handle), true) => Source::File(file_end::of_source(run, handle, source_direct)),
         (None, Some(handle), false) => Source::Stream(handle),
     };
-    let sink = match landing {
+    let sink = match target {
         OpenTarget::Stripe(_) => to_stripe.expect("it was made above"),
         OpenTarget::Null => Sink::Null,
         OpenTarget::Stream(handle) => Sink::Stream(Arc::clone(handle)),
@@ -238,11 +250,11 @@ fn complete(
         }
     };
     let (mut original, mut ranges) = (opened.original, rehearsed(run, opened.ranges));
-    if let (OpenTarget::StagedFile(staged), Some(ranges)) = (landing, &mut ranges) {
-        resumed::go_on(run, staged, name, original.as_mut(), ranges);
+    if let (OpenTarget::StagedFile(staged), Some(ranges)) = (target, &mut ranges) {
+        resumed::resume_earlier(run, staged, name, original.as_mut(), ranges);
         let meta = original.as_ref().map(|original| &original.meta);
         reserve(run, staged, ranges, meta, sink.skips_zeros(), compression)?;
-        if let Some(wish) = resumed::wish(run, original.as_ref(), How { sink_direct, ..how }) {
+        if let Some(wish) = resumed::resume_request(run, original.as_ref(), How { sink_direct, ..how }) {
             staged.keep_journal(&wish);
         }
     }
@@ -250,7 +262,7 @@ fn complete(
 }
 
 /// Files are compared by digests of the source's blocks, which the other host computes in any case.
-fn takes_sums(run: &MoverRun<'_>, source: &Source, landing: &OpenTarget) -> bool {
+fn takes_sums(run: &MoverRun<'_>, source: &Source, target: &OpenTarget) -> bool {
     let has_sums = !source.is_remote_stream() && run.compares_by_sums();
-    has_sums && matches!(landing, OpenTarget::Compare(_))
+    has_sums && matches!(target, OpenTarget::Compare(_))
 }

@@ -102,7 +102,7 @@ impl Place {
             _ if bytes.starts_with(SCHEME) => parse_served(&bytes[SCHEME.len()..]).map(Place::Remote),
             _ if bytes.starts_with(SSH) => parse_ssh_url(&bytes[SSH.len()..]).map(Place::Remote),
             _ if WebUrl::is_one(bytes) => parse_web(bytes).map(Place::Web),
-            _ if scheme(bytes).is_some() => Err(unknown_scheme(bytes)),
+            _ if scheme(bytes).is_some() => Err(unknown_scheme_error(bytes)),
             _ if is_remote(bytes) => parse_ssh(bytes).map(Place::Remote),
             _ => Ok(Place::Path(PathBuf::from(word))),
         }
@@ -251,6 +251,7 @@ fn without_brackets(host: &str) -> Option<String> {
     (!host.contains(['[', ']'])).then_some(host)
 }
 
+/// `null:SIZE`, perhaps with `,zero` or `,overwritten`.
 fn parse_null(word: &str) -> Result<Place, PlaceError> {
     let rest = &word["null:".len()..];
     let (size, fill) = match rest.split_once(',') {
@@ -280,7 +281,8 @@ fn scheme(word: &[u8]) -> Option<&str> {
     is_one.then_some(scheme)
 }
 
-fn unknown_scheme(word: &[u8]) -> PlaceError {
+/// The error for a scheme that does not exist, with what to write instead.
+fn unknown_scheme_error(word: &[u8]) -> PlaceError {
     let shown = crate::shown(word);
     let (scheme, path) = shown.split_once("://").unwrap_or((&shown, ""));
     PlaceError(match scheme {

@@ -53,7 +53,10 @@ pub struct MoverRun<'run> {
 }
 
 impl MoverRun<'_> {
-    pub fn engine(&self, slots: u32, requests: u32) -> Result<(Engine, AskedAndGot), Problem> {
+    /// An engine for a lane of this run, and which one was requested.
+    ///
+    /// Errors: no memory for its slots.
+    pub fn make_engine(&self, slots: u32, requests: u32) -> Result<(Engine, AskedAndGot), Problem> {
         let need = EngineNeed {
             choice: self.settings.options.tuning.engine,
             wait: self.settings.options.tuning.wait,
@@ -62,7 +65,7 @@ impl MoverRun<'_> {
             requests,
             nothing_overlaps: self.settings.nothing_overlaps,
         };
-        self.settings.platform.engine(&need, &self.stop)
+        self.settings.platform.make_engine(&need, &self.stop)
     }
 
     /// Nothing more is begun: somebody asked for a stop, or the session with another host is lost.
@@ -99,7 +102,8 @@ impl MoverRun<'_> {
         self.live.lock().expect("no panic while the list of files is locked")
     }
 
-    /// A file is on its way.
+    /// Enters a file as one that is moved now, and shows it. Of one that the user named its devices and pipes are noted for the
+    /// report.
     pub fn begin(&self, task: &Arc<Task>) {
         self.live().insert(task.number, Arc::clone(task));
         self.ledger.watch.opened(&task.target_name, task.expected_bytes());

@@ -35,6 +35,7 @@ struct Marks {
 }
 
 impl Marks {
+    /// Adds the hash of a part. Once the parts of a group are complete its mark is kept, and they are forgotten.
     fn insert(&mut self, part: Subtree, chaining: Chaining) {
         const WHOLE: Subtree = Subtree { at: GROUP_BYTES, bytes: GROUP_BYTES };
         let group = part.at / GROUP_BYTES;
@@ -54,6 +55,7 @@ impl Marks {
 }
 
 impl HashState {
+    /// Adds the hash of a part, also to the marks where they are kept.
     fn insert(&mut self, part: Subtree, chaining: Chaining) {
         if let Some(marks) = &mut self.marks {
             marks.insert(part, chaining);
@@ -70,7 +72,7 @@ impl FileHash {
 
     /// Adds a block; its offset must be a multiple of 1 KiB, and so must its length unless it ends the file.
     pub fn add(&self, block: Block, bytes: &[u8]) {
-        self.insert(BlockHash::of(block, bytes));
+        self.insert(BlockHash::from_bytes(block, bytes));
     }
 
     /// Adds a block that was hashed before.
@@ -143,7 +145,7 @@ pub struct BlockHash {
 
 impl BlockHash {
     /// Hashes a block; for offset and length see [`FileHash::add`].
-    pub fn of(block: Block, bytes: &[u8]) -> BlockHash {
+    pub fn from_bytes(block: Block, bytes: &[u8]) -> BlockHash {
         let (mut rest, mut only_part) = (&bytes[..block.len as usize], None);
         let mut hash = |part: Subtree| {
             let (bytes, behind) = rest.split_at(part.bytes as usize);

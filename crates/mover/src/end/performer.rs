@@ -8,7 +8,7 @@ use datapump_core::{Block, Extent, PumpSide, Request, Settled, Transfer};
 use datapump_engine::{Completion, CpuStage, Engine, EngineKind, Errno, Op, Slot, WAIT_MAX, meter::within};
 use datapump_transport::{ConnectionStats, Digest, NetFault};
 
-use super::receive_lane::{Came, ReceiveLane, TakenAhead};
+use super::receive_lane::{LaneReply, ReceiveLane, TakenAhead};
 use super::{BlockSender, RemoteBlocks, Trouble};
 use crate::end::hash::BlockHash;
 use crate::report::latency::LaneLatencies;
@@ -28,7 +28,7 @@ pub enum Posted {
     Done(Settled),
     /// It is settled: this thread performed it, which may have taken a while.
     Performed(Settled),
-    /// It completes later: [`Performer::take`], [`Performer::receive`].
+    /// It completes later: [`Performer::take`], [`Performer::receive_reply`].
     Later,
     /// The connection to the other host is lost. (Boxed: every request of a null end returns one of these.)
     Lost(Box<NetFault>),
@@ -81,6 +81,7 @@ pub struct Performer<'run> {
 }
 
 impl<'run> Performer<'run> {
+    /// A performer without requests in flight. `is_metered`: CPU time is billed by stages.
     pub fn new(
         engine: Engine,
         slots: u32,
@@ -146,8 +147,8 @@ impl<'run> Performer<'run> {
         completion.result
     }
 
-    /// It is handed to the system with others. A bill cannot tell apart what one call does for both ends, so that with
-    /// a bill each end's requests are handed over for themselves.
+    /// Posts a request that the engine hands to the system with others. A bill cannot tell apart what one call does for both
+    /// ends, so that with a bill what is posted for the other end is submitted first.
     #[inline]
     fn post_queued(&mut self, slot: u32, op: Op, transfer: Transfer) -> Option<Completion> {
         if self.is_metered {
@@ -209,8 +210,8 @@ impl<'run> Performer<'run> {
         Some((self.flights[completion.token as usize], completion.result))
     }
 
-    /// Before a wait for the device: what is read from the cache is there as soon as it is handed over, and what was
-    /// put on the connection is sent.
+    /// Before a wait for the device, where blocks are sent: submits what was posted, then takes a completed request or flushes
+    /// the connection. `None` where nothing has completed, and where no blocks are sent.
     pub fn take_or_flush(&mut self) -> Result<Option<Completed>, NetFault> {
         if !self.sends() {
             return Ok(None);
@@ -229,27 +230,29 @@ impl<'run> Performer<'run> {
         lane.is_waiting() && (side == PumpSide::Source || lane.has_come())
     }
 
-    /// Waits for the next block, while the sink's device works on. The time is the source's, which is the network and
-    /// what lies behind it. `None` when a damaged block was requested again.
-    pub fn receive(&mut self) -> Result<Option<Answered>, NetFault> {
+    /// Submits what was posted, and waits for the next reply of the other host. The wait is charged to the source, other time
+    /// to hashing. `None`: nothing for the pump, see [`LaneReply::Again`].
+    pub fn receive_reply(&mut self) -> Result<Option<Answered>, NetFault> {
         self.submit();
         let start_ns = self.now_ns();
         let Connection::Receive(lane) = &mut self.connection else { unreachable!("something was requested") };
         let (before_ns, opened_ns) = (lane.channel.waited_ns(), lane.channel.opening_ns());
-        let came = lane.receive(&mut self.engine, || self.clock.now_ns());
+        let came = lane.receive_reply(&mut self.engine, || self.clock.now_ns());
         let waited_ns = lane.channel.waited_ns() - before_ns;
         // Time that is no wait is work: bytes are opened and hashed.
         let opened_ns = lane.channel.opening_ns() - opened_ns;
         self.waits.hashing += (self.clock.now_ns() - start_ns).saturating_sub(waited_ns + opened_ns);
         self.charge(PumpSide::Source, waited_ns);
         Ok(match came? {
-            Came::Again => None,
-            Came::Failed(request, trouble) => Some((request, Settled::Failed(Errno::EIO.0), Some(trouble))),
-            Came::Sum(request, digest) => {
+            LaneReply::Again => None,
+            LaneReply::Failed(request, trouble) => {
+                Some((request, Settled::Failed(Errno::EIO.0), Some(trouble)))
+            }
+            LaneReply::Sum(request, digest) => {
                 self.sums[request.slot as usize] = Some(digest);
                 Some((request, Settled::Moved(request.block.len), None))
             }
-            Came::Ended(request, settled, hash) => {
+            LaneReply::Ended(request, settled, hash) => {
                 self.sums[request.slot as usize] = None;
                 if let Some(hash) = hash {
                     self.hashes[request.slot as usize] = Some(hash);
@@ -259,7 +262,7 @@ impl<'run> Performer<'run> {
         })
     }
 
-    /// Waits for a completion of the engine; how long it did.
+    /// Submits what was posted, waits for a completion of the engine, and charges the wait to this side. Gives its nanoseconds.
     pub fn wait(&mut self, side: PumpSide) -> Result<u64, Errno> {
         let start_ns = self.now_ns();
         // The call hands over what was posted, and waits.
@@ -279,8 +282,13 @@ impl<'run> Performer<'run> {
         }
     }
 
-    /// Requests a block of another host's file, unless it comes without.
-    pub(super) fn request(&mut self, request: Request, file: &Arc<dyn RemoteBlocks>, is_sum: bool) -> Posted {
+    /// Requests a block of another host's file, unless it arrives without a request.
+    pub(super) fn request_block(
+        &mut self,
+        request: Request,
+        file: &Arc<dyn RemoteBlocks>,
+        is_sum: bool,
+    ) -> Posted {
         match self.take_ahead(request, file, is_sum) {
             Ok(None) => {}
             Ok(Some(settled)) => return Posted::Performed(settled),
@@ -289,11 +297,12 @@ impl<'run> Performer<'run> {
         let Connection::Receive(lane) = &mut self.connection else {
             unreachable!("its source lies at another host")
         };
-        lane.request(request, file, is_sum, 1, self.clock.now_ns())
+        lane.request_block(request, file, is_sum, 1, self.clock.now_ns())
             .map_or_else(Posted::lost, |()| Posted::Later)
     }
 
-    /// Waits for a block that comes without a request; the time is the source's.
+    /// Waits for a block that arrives without a request, and charges the wait to the source. `None` where it has to be
+    /// requested.
     fn take_ahead(
         &mut self,
         request: Request,
@@ -392,7 +401,7 @@ impl<'run> Performer<'run> {
         }
     }
 
-    /// The connection is lost; the requests that were on it.
+    /// Ends the connection, which is lost. Gives the requests for blocks that were under way on it.
     pub fn hang_up(&mut self) -> Vec<Request> {
         match &mut self.connection {
             Connection::Receive(lane) => lane.forget().collect(),

@@ -72,19 +72,19 @@ enum BlockTurn {
     Announced,
 }
 
-/// What came.
-pub(super) enum Came {
+/// What the next answer means for the pump.
+pub(super) enum LaneReply {
     /// A request has ended.
     Ended(Request, Settled, Option<BlockHash>),
     /// The digest of a block that was requested instead of it.
     Sum(Request, Digest),
     /// A block could not be had.
     Failed(Request, Trouble),
-    /// A block was damaged and is requested again.
+    /// Nothing for the pump: a damaged block is requested again, or an announced block was passed over.
     Again,
 }
 
-/// What came without a request.
+/// A block that arrived without a request, or its digest.
 pub(super) enum TakenAhead {
     /// With its length, which may be another than was listed.
     Block(Option<BlockHash>, u32),
@@ -93,6 +93,7 @@ pub(super) enum TakenAhead {
 }
 
 impl ReceiveLane {
+    /// A lane with no request under way. `is_hashed`: blocks are hashed as they arrive.
     pub fn new(channel: Channel, is_hashed: bool, trips: Arc<TripCounter>) -> ReceiveLane {
         ReceiveLane {
             channel,
@@ -137,7 +138,7 @@ impl ReceiveLane {
             < u64::from(self.window.requests()).min(READ_ON_MAX) / u64::from(lanes.max(1))
     }
 
-    /// Requests blocks of an extent together, before they are posted. False where they will be requested one by one.
+    /// Requests the blocks of an extent by one message, before they are posted. False where each has to be requested alone.
     pub(super) fn announce(
         &mut self,
         extent: Extent,
@@ -176,7 +177,7 @@ impl ReceiveLane {
         self.channel.put_message(&encode(&ask), first.expect("two blocks or more")).map(|()| true)
     }
 
-    /// Gives an announced block its slot. False if it was not announced.
+    /// Gives an announced block the slot of its request. False if it was not announced.
     fn attach(&mut self, request: Request) -> bool {
         let is_it = |requested: &Requested| {
             requested.turn == BlockTurn::Announced && requested.block == request.block
@@ -207,8 +208,9 @@ impl ReceiveLane {
         self.channel.flush()
     }
 
-    /// Requests a block, sooner or later.
-    pub(super) fn request(
+    /// Requests a block, by a message that may be held back and sent with others. One that was announced gets its slot only.
+    /// `tries`: how often it is requested, with this time.
+    pub(super) fn request_block(
         &mut self,
         request: Request,
         file: &Arc<dyn RemoteBlocks>,
@@ -271,7 +273,7 @@ impl ReceiveLane {
         bytes.copy_from_slice(&block);
         let hash = {
             let _stage = within(CpuStage::Hash);
-            self.is_hashed.then(|| BlockHash::of(Block { len, ..request.block }, bytes))
+            self.is_hashed.then(|| BlockHash::from_bytes(Block { len, ..request.block }, bytes))
         };
         if hash.as_ref().is_some_and(|hash| hash.digest() != digest) {
             self.again_bytes += u64::from(len);
@@ -280,12 +282,13 @@ impl ReceiveLane {
         (reported_len() == Some(len)).then_some(TakenAhead::Block(hash, len))
     }
 
-    /// Waits for the next answer.
-    pub(super) fn receive(
+    /// Sends what is held back, waits for the next answer, and checks the block. A damaged one is requested again, until it was
+    /// requested too often.
+    pub(super) fn receive_reply(
         &mut self,
         engine: &mut Engine,
         now_ns: impl Fn() -> u64,
-    ) -> Result<Came, NetFault> {
+    ) -> Result<LaneReply, NetFault> {
         self.send_together()?;
         // It stays in the queue until it has ended: a connection that is lost takes all with it that are there.
         let Requested { block, file, tries, stamp, turn, is_sum, looked_bytes } =
@@ -293,9 +296,9 @@ impl ReceiveLane {
         let BlockTurn::Posted(request) = turn else {
             self.pass_over(&*file, block, is_sum)?;
             self.window.handle_reply(now_ns());
-            return Ok(Came::Again);
+            return Ok(LaneReply::Again);
         };
-        let failed = |trouble| Came::Failed(request, trouble);
+        let failed = |trouble| LaneReply::Failed(request, trouble);
         let (mut head, mut len, mut trouble) = (self.answer()?, block.len, None);
         let replied_ns = now_ns();
         self.window.handle_reply(replied_ns);
@@ -305,11 +308,11 @@ impl ReceiveLane {
             let answer = file.read(&body)?;
             if answer == Answer::End && file.kind() == RemoteKind::Stream {
                 self.handle_end();
-                return Ok(Came::Ended(request, Settled::EndOfData, None));
+                return Ok(LaneReply::Ended(request, Settled::EndOfData, None));
             }
             if let (Answer::Sum(digest), true) = (&answer, is_sum) {
                 self.handle_end();
-                return Ok(Came::Sum(request, *digest));
+                return Ok(LaneReply::Sum(request, *digest));
             }
             match file.before_block(looked_bytes, answer, None, block.len)? {
                 BeforeBlock::Nothing(fault) => {
@@ -320,7 +323,7 @@ impl ReceiveLane {
             }
             if len == 0 {
                 self.handle_end();
-                return Ok(trouble.map_or(Came::Ended(request, Settled::Whole(0), None), failed));
+                return Ok(trouble.map_or(LaneReply::Ended(request, Settled::Whole(0), None), failed));
             }
             head = self.answer()?;
         }
@@ -328,21 +331,21 @@ impl ReceiveLane {
             return self.sum_of(request, head, &*file, trouble);
         }
         let (hash, digest) =
-            self.block(engine, head, &Request { block: Block { len, ..block }, ..request }, &*file)?;
+            self.receive_block(engine, head, &Request { block: Block { len, ..block }, ..request }, &*file)?;
         self.handle_end();
         if let Some(trouble) = trouble {
             return Ok(failed(trouble));
         }
         if hash.as_ref().is_none_or(|hash| hash.digest() == digest) {
             let settled = if len == block.len { Settled::Moved } else { Settled::Whole };
-            return Ok(Came::Ended(request, settled(head.len), hash));
+            return Ok(LaneReply::Ended(request, settled(head.len), hash));
         }
         self.again_bytes += u64::from(head.len);
         // What was taken out of a pipe is not there a second time.
         if tries < TRIES_MAX && file.kind() != RemoteKind::Stream {
-            self.request(request, &file, false, tries + 1, replied_ns).map(|()| Came::Again)
+            self.request_block(request, &file, false, tries + 1, replied_ns).map(|()| LaneReply::Again)
         } else {
-            Ok(Came::Failed(request, Trouble::Damaged))
+            Ok(LaneReply::Failed(request, Trouble::Damaged))
         }
     }
 
@@ -352,10 +355,10 @@ impl ReceiveLane {
         head: Head,
         file: &dyn RemoteBlocks,
         trouble: Option<Trouble>,
-    ) -> Result<Came, NetFault> {
+    ) -> Result<LaneReply, NetFault> {
         let digest = self.sum(head, file)?;
         self.handle_end();
-        Ok(trouble.map_or(Came::Sum(request, digest), |trouble| Came::Failed(request, trouble)))
+        Ok(trouble.map_or(LaneReply::Sum(request, digest), |trouble| LaneReply::Failed(request, trouble)))
     }
 
     /// The digest that is sent instead of a block.
@@ -375,8 +378,8 @@ impl ReceiveLane {
         self.posted -= 1;
     }
 
-    /// Takes a block that nobody waits for. One that was announced is such where the pump waits for what is behind it:
-    /// its file was given up, or a damaged block comes again first.
+    /// Receives and drops an announced block that the pump does not wait for: its file was given up, or a damaged block is
+    /// requested again first.
     fn pass_over(&mut self, file: &dyn RemoteBlocks, block: Block, is_sum: bool) -> Result<(), NetFault> {
         self.announced -= 1;
         file.doubt_looks();
@@ -410,7 +413,10 @@ impl ReceiveLane {
         Ok(head)
     }
 
-    fn block(
+    /// Receives a block into its slot, with the digest that the sender took, and hashes it if this lane hashes.
+    ///
+    /// Errors: it is another block than was requested.
+    fn receive_block(
         &mut self,
         engine: &mut Engine,
         head: Head,
@@ -428,7 +434,7 @@ impl ReceiveLane {
         self.channel.receive(&mut digest)?;
         self.channel.receive(bytes)?;
         let _stage = within(CpuStage::Hash);
-        Ok((self.is_hashed.then(|| BlockHash::of(block, bytes)), digest))
+        Ok((self.is_hashed.then(|| BlockHash::from_bytes(block, bytes)), digest))
     }
 
     /// The connection is lost: what was requested will not come.

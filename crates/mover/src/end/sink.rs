@@ -50,7 +50,7 @@ impl Sink {
             Sink::File(file) if file.skips_zeros => self.post_part(file, by, request, is_inline()),
             Sink::Null | Sink::File(_) | Sink::Stripe(_) | Sink::Stream(_) | Sink::Compare(_) => {
                 self.pad(by, request);
-                let op = self.op(by.twin(request.slot), request);
+                let op = self.make_op(by.twin(request.slot), request);
                 let performed = by.perform(request, op, is_inline());
                 performed.settled(|result| self.settle(by, request, result))
             }
@@ -84,9 +84,9 @@ impl Sink {
         }
     }
 
-    /// The request. `twin` is the second slot of a sink that compares.
+    /// The operation for what is still missing of a block. `twin`: the second slot of a sink that compares.
     #[inline]
-    fn op(&self, twin: u32, request: Request) -> Op {
+    fn make_op(&self, twin: u32, request: Request) -> Op {
         let Request { slot, block, done, .. } = request;
         match self {
             Sink::Null | Sink::RemoteHost => Op::Nop { len: block.len - done, write: true },
@@ -97,26 +97,27 @@ impl Sink {
         }
     }
 
-    /// What a completion of the engine means for the block.
+    /// What a completion of the engine means for the block. Where a sink compares, the bytes that were read are compared; a
+    /// read that gave none is repeated by a call.
     #[inline]
     pub fn settle(&self, by: &mut Performer<'_>, request: Request, result: Result<u32, Errno>) -> Settled {
         let twin = by.twin(request.slot);
-        let result = by.completed(request, result, || self.op(twin, request));
+        let result = by.completed(request, result, || self.make_op(twin, request));
         // Behind the size that it tells, which may be 0, FUSE gives nothing to a queue, and its daemon's bytes to a call.
         let result = match (self, result) {
             (Sink::Compare(_), Ok(0)) => {
-                by.perform_inline(request.slot, self.op(twin, request), request.transfer)
+                by.perform_inline(request.slot, self.make_op(twin, request), request.transfer)
             }
             _ => result,
         };
         let Request { block, done, .. } = request;
         match self {
             Sink::Null | Sink::RemoteHost | Sink::Stream(_) => settled(result, block.len - done),
-            Sink::File(file) if file.skips_zeros => part_settled(file, by, request, result),
+            Sink::File(file) if file.skips_zeros => settle_data_part(file, by, request, result),
             Sink::File(file) => file.settle(block, done, result),
             Sink::Stripe(stripe) => stripe.settle(block, done, result),
             Sink::Compare(file) => match file.settle(block, done, result) {
-                Settled::Moved(bytes) => compared(by, request, bytes),
+                Settled::Moved(bytes) => compare_block(by, request, bytes),
                 Settled::EndOfData => Settled::Differs(0),
                 settled => settled,
             },
@@ -124,8 +125,13 @@ impl Sink {
     }
 }
 
-/// A write up to the next zeros is a part, and no partial return.
-fn part_settled(file: &FileEnd, by: &Performer<'_>, request: Request, result: Result<u32, Errno>) -> Settled {
+/// What a completion means for a write that ends at the next zeros: it is a part of the block, and no partial return.
+fn settle_data_part(
+    file: &FileEnd,
+    by: &Performer<'_>,
+    request: Request,
+    result: Result<u32, Errno>,
+) -> Settled {
     let Request { slot, block, done, .. } = request;
     let BlockPart::Data(len) = file.first_part(by.engine.bytes(Slot(slot)), block, done) else {
         unreachable!("zeros are not posted")
@@ -136,8 +142,8 @@ fn part_settled(file: &FileEnd, by: &Performer<'_>, request: Request, result: Re
     }
 }
 
-/// Compares what was read of a block with the source's bytes; or all of it with the source's digest, once it is here.
-fn compared(by: &mut Performer<'_>, request: Request, bytes: u32) -> Settled {
+/// Compares what was read of a block with the source's bytes; with the source's digest once all of the block is read.
+fn compare_block(by: &mut Performer<'_>, request: Request, bytes: u32) -> Settled {
     let Request { slot, done, block, .. } = request;
     let _stage = within(CpuStage::Hash);
     match by.sums.get(slot as usize).copied().flatten() {
@@ -145,7 +151,8 @@ fn compared(by: &mut Performer<'_>, request: Request, bytes: u32) -> Settled {
         Some(_) if done + bytes < block.len => Settled::Moved(bytes),
         Some(sum) => {
             by.sums[slot as usize] = None;
-            let own = BlockHash::of(block, &by.engine.bytes(Slot(by.twin(slot)))[..block.len as usize]);
+            let own =
+                BlockHash::from_bytes(block, &by.engine.bytes(Slot(by.twin(slot)))[..block.len as usize]);
             // Where in the block they differ is not known.
             if own.digest() != sum {
                 return Settled::Differs(0);

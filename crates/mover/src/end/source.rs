@@ -38,11 +38,11 @@ impl Source {
             return Posted::Done(Settled::Moved(request.block.len - request.done));
         }
         match self {
-            Source::RemoteHost(file) => by.request(request, file, false),
-            Source::RemoteSums(file) => by.request(request, file, true),
+            Source::RemoteHost(file) => by.request_block(request, file, false),
+            Source::RemoteSums(file) => by.request_block(request, file, true),
             Source::Web(file) => web::post(by, request, file),
             Source::Null | Source::File(_) | Source::Stripe(_) | Source::Stream(_) => {
-                let performed = by.perform(request, self.op(request), is_inline());
+                let performed = by.perform(request, self.make_op(request), is_inline());
                 performed.settled(|result| self.settle(by, request, result))
             }
         }
@@ -68,7 +68,7 @@ impl Source {
     /// What a completion of the engine means for the block.
     #[inline]
     pub fn settle(&self, by: &mut Performer<'_>, request: Request, result: Result<u32, Errno>) -> Settled {
-        let result = by.completed(request, result, || self.op(request));
+        let result = by.completed(request, result, || self.make_op(request));
         match self {
             Source::File(file) => file.settle(request.block, request.done, result),
             Source::Stripe(stripe) => stripe.settle(request.block, request.done, result),
@@ -80,8 +80,9 @@ impl Source {
         }
     }
 
+    /// The operation that reads what is still missing of a block; a null one where the engine does not read the source.
     #[inline]
-    fn op(&self, request: Request) -> Op {
+    fn make_op(&self, request: Request) -> Op {
         let Request { slot, block, done, .. } = request;
         match self {
             Source::File(file) => file.read(slot, block, done),

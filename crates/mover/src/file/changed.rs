@@ -21,7 +21,7 @@ use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, Outcome, ope
 use datapump_files::holes::mapped;
 use datapump_files::identity::{self, OpenSource, SourceChange, changed, id, tick};
 
-/// What happened to it since, if something did.
+/// How a source changed since it was opened; `None` if it did not.
 pub fn find_change(disk: &Disk, original: &Original) -> Result<Option<SourceChange>, Problem> {
     let Original { path, held, meta: before, look, folder, .. } = original;
     match held {
@@ -45,7 +45,7 @@ pub fn read_again(owner: &dyn FileOwner<'_>, task: &Task) -> Result<bool, Proble
         return Err(original.unsettled("nothing is kept of its copy to compare it with"));
     };
     let again = match &original.held {
-        Held::Here(handle) => read_here(owner, original, handle, &copied),
+        Held::Here(handle) => read_again_here(owner, original, handle, &copied),
         Held::There(file) => file.read_again(original, &copied, &owner.stop),
     };
     if let (Finish::Commit(staged), true) = (&task.finish, owner.settings.options.tuning.uncached) {
@@ -71,8 +71,9 @@ pub fn read_again(owner: &dyn FileOwner<'_>, task: &Task) -> Result<bool, Proble
     }
 }
 
-/// Of a source on this host: what has its name now is read, once a further change would show.
-fn read_here(
+/// Waits until a further change would show in the times of a source on this host, then compares its bytes with what was copied.
+/// The inner error: how it changed.
+fn read_again_here(
     run: &MoverRun<'_>,
     original: &Original,
     held: &Arc<Handle>,
@@ -102,7 +103,9 @@ fn read_here(
     }
 }
 
-/// What has the source's name now: mostly the very file that is open.
+/// Opens what has the source's name now: mostly the very file that is open.
+///
+/// Errors: `ENOENT` if the name is gone.
 fn open_named(run: &MoverRun<'_>, original: &Original, held: &Arc<Handle>) -> Outcome<(Arc<Handle>, Meta)> {
     let Original { path, folder, .. } = original;
     let disk = &run.settings.platform.disk;

@@ -73,10 +73,12 @@ pub fn check_source(owner: &dyn FileOwner<'_>, task: &Task) -> Result<SourceChec
     }
     let watched = task.original.as_ref().filter(|original| original.watched);
     let check = watched.map_or(Ok(SourceCheck::Unchanged), |it| check_watched(owner, task, it))?;
-    nothing_is_behind(task).map(|()| check)
+    check_end(task).map(|()| check)
 }
 
 /// Closes the journal and gives the file its length.
+///
+/// Errors: also of a sync that ran beside the copy.
 pub fn set_length(task: &Task) -> Result<(), Problem> {
     if let Finish::Stripe(stripe) = &task.finish {
         return stripe.set_length(task.length());
@@ -119,8 +121,9 @@ pub fn sync_folder(task: &Task) -> Result<(), Problem> {
     }
 }
 
-/// A file that is compared with a source of unknown length may go on behind the source's end.
-fn nothing_is_behind(task: &Task) -> Result<(), Problem> {
+/// Refuses a compared file that has bytes behind the end of its source. Files of trees are passed by, since their lengths are
+/// compared first.
+fn check_end(task: &Task) -> Result<(), Problem> {
     let Sink::Compare(file) = &task.sink else { return Ok(()) };
     let length = task.length();
     // The lengths of files of trees are compared first, but of one that holds more than the size that it tells.
@@ -149,24 +152,29 @@ fn cut_to_length(task: &Task, staged: &StagedFile) -> Result<(), Errno> {
     }
 }
 
-/// Sets the attributes of what was written.
-pub fn keep_attributes(run: &MoverRun<'_>, task: &Task, staged: &StagedFile) -> Result<(), Problem> {
+/// Sets the attributes of what was written: the source's, or those of a new file where it has none. What is lost is reported.
+pub fn set_attributes_of_written(
+    run: &MoverRun<'_>,
+    task: &Task,
+    staged: &StagedFile,
+) -> Result<(), Problem> {
     let original = task.original.as_ref().filter(|original| original.has_attributes());
     let keep = if original.is_some() { run.settings.options.attributes.keep } else { Keep::NOTHING };
     let replaced = replaced(staged, keep);
-    let new = new(run, task, staged, keep, replaced.as_ref());
+    let new = describe_new(run, task, staged, keep, replaced.as_ref());
     let kept = match original {
         Some(original) => copy_attributes(original, staged, keep, new),
         None => attributes_of_new(staged, new, run.settings.options.attributes.keep.given),
     };
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &task.target_name, errno.0))?;
-    let kinds = run.ledger.tell_lost(lost, || task.target_name.clone());
+    let kinds = run.ledger.report_lost(lost, || task.target_name.clone());
     if kinds.iter().any(|kind| matches!(kind, AttributeKind::AccessList | AttributeKind::Extended)) {
         task.lose_attributes();
     }
     Ok(())
 }
 
+/// Copies the source's attributes, as they were seen last, to the file. Gives those that were lost.
 fn copy_attributes(original: &Original, staged: &StagedFile, keep: Keep, new: New<'_>) -> Outcome<Lost> {
     let (held, meta) = original.latest();
     match (held, &*staged.handle) {
@@ -191,7 +199,9 @@ fn attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome
     attributes::copy(AttributeHolder::Told(&[]), &to.meta()?, to, keep, new)
 }
 
-fn new<'open>(
+/// What setting attributes has to know of the file that is written: whether it is new, what its folder hands down, and which
+/// entry it replaces.
+fn describe_new<'open>(
     run: &MoverRun<'_>,
     task: &Task,
     staged: &StagedFile,

@@ -108,7 +108,7 @@ impl CopiedContent<'_> {
                     continue;
                 }
                 let own = self.own(part).map_err(&failed)?;
-                if own.is_none_or(|own| BlockHash::of(block(part), &own).digest() != digest) {
+                if own.is_none_or(|own| BlockHash::from_bytes(block(part), &own).digest() != digest) {
                     return Ok(Some(false));
                 }
             }

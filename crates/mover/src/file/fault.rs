@@ -25,7 +25,7 @@ pub fn told(fault: PumpFault) -> peer_request::Fault {
     peer_request::Fault { operation: Operation::Read.words().into(), errno, words, class: None }
 }
 
-/// The words for a fault of the loop.
+/// The problem for a fault of the loop: the one that its file keeps, or else one with operation, path and offset.
 pub fn problem_of(run: &MoverRun<'_>, task: &Task, fault: PumpFault) -> Problem {
     if let Some(problem) = task.trouble.get() {
         return problem.clone();
@@ -41,7 +41,7 @@ pub fn problem_of(run: &MoverRun<'_>, task: &Task, fault: PumpFault) -> Problem 
         (FaultKind::Errno(_), Some(said)) if fault.side == PumpSide::Source => {
             Problem::new(said.class, operation, name, said.words).at(fault.at)
         }
-        _ => of_kind(run, task, operation, name, fault),
+        _ => problem_of_kind(run, task, operation, name, fault),
     }
 }
 
@@ -55,7 +55,14 @@ fn of_member<'task>(task: &'task Task, name: &'task Path, fault: PumpFault) -> (
     (name, PumpFault { at, ..fault })
 }
 
-fn of_kind(run: &MoverRun<'_>, task: &Task, operation: Operation, name: &Path, fault: PumpFault) -> Problem {
+/// The problem for a fault that neither its file nor its source explains.
+fn problem_of_kind(
+    run: &MoverRun<'_>,
+    task: &Task,
+    operation: Operation,
+    name: &Path,
+    fault: PumpFault,
+) -> Problem {
     // What was read back is no source.
     let source_name = if task.reads_back() { task.source_name.as_path() } else { name };
     match fault.kind {
@@ -90,8 +97,8 @@ fn end_before(task: &Task, at: u64) -> Option<u64> {
     is_over.then(|| Some(size_bytes).filter(|end| has_last(*end)).unwrap_or(at))
 }
 
-/// What another host said of a block that it could not give.
-pub fn of_trouble(task: &Task, trouble: Trouble, at: u64, host: &str) -> Problem {
+/// The problem for a block that another host could not give.
+pub fn problem_of_trouble(task: &Task, trouble: Trouble, at: u64, host: &str) -> Problem {
     let name = &task.source_name;
     match trouble {
         Trouble::Fault(fault) => fault.problem(name).on(host),

@@ -33,7 +33,7 @@ enum StepOutcome {
 /// Goes on with a file of which this pass moved the last block; problems are reported, and what was not committed is
 /// removed.
 pub fn finish(owner: &dyn FileOwner<'_>, waits: &mut Waits, pass: Arc<Task>) {
-    let (mut pass, file) = (Arc::clone(&pass), Arc::clone(pass.written().unwrap_or(&pass)));
+    let (mut pass, file) = (Arc::clone(&pass), Arc::clone(pass.passed_file().unwrap_or(&pass)));
     let mut clock = Charges {
         run: owner,
         waits,
@@ -47,8 +47,8 @@ pub fn finish(owner: &dyn FileOwner<'_>, waits: &mut Waits, pass: Arc<Task>) {
             break;
         }
         clock.charge_to(FinishStage::of(step));
-        tell_phase(owner, step);
-        match perform(owner, &file, &pass, step) {
+        show_phase(owner, step);
+        match perform_step(owner, &file, &pass, step) {
             Ok(StepOutcome::Done) => done = Some(step),
             Ok(StepOutcome::Told) => {}
             Ok(StepOutcome::OnItsWay) => break,
@@ -62,8 +62,8 @@ pub fn finish(owner: &dyn FileOwner<'_>, waits: &mut Waits, pass: Arc<Task>) {
     close_pass(owner, &pass);
 }
 
-/// What the end of the only file is. Of several some are copied meanwhile.
-fn tell_phase(run: &MoverRun<'_>, step: FileStep) {
+/// Shows that the only file of a run is synced or read back. Of several, some are copied meanwhile.
+fn show_phase(run: &MoverRun<'_>, step: FileStep) {
     if run.settings.has_trees || run.settings.files_wanted != 1 {
         return;
     }
@@ -139,12 +139,15 @@ fn is_sync(step: FileStep) -> bool {
 
 /// A further pass needs no more attention.
 fn close_pass(owner: &dyn FileOwner<'_>, pass: &Task) {
-    if pass.written().is_some() {
+    if pass.passed_file().is_some() {
         settled::settle(owner, pass, true);
     }
 }
 
-fn perform(
+/// Performs one step of a file, and says how its life goes on.
+///
+/// Errors: the file is to be given up for this problem.
+fn perform_step(
     owner: &dyn FileOwner<'_>,
     file: &Arc<Task>,
     pass: &Arc<Task>,
@@ -168,14 +171,14 @@ fn perform(
         }
         FileStep::SetAttributes => set_attributes(owner, file)?,
         FileStep::Sync => completing::sync(file)?,
-        FileStep::Close => closing::close(owner, file)?,
+        FileStep::Close => closing::flush_before_name(owner, file)?,
         FileStep::Rename if !owner.lets_in(file)? => {
             return Ok(StepOutcome::OnItsWay);
         }
         FileStep::Rename => completing::rename(owner, file)?,
         FileStep::SyncFolder => completing::sync_folder(file)?,
-        FileStep::ReadBack => return verify::read_back(owner, file, pass).map(went_on),
-        FileStep::Repair => return Ok(went_on(verify::repair(owner, file, pass))),
+        FileStep::ReadBack => return verify::enqueue_read_back(owner, file, pass).map(went_on),
+        FileStep::Repair => return Ok(went_on(verify::enqueue_repair(owner, file, pass))),
         FileStep::Compare(_) => {
             let compared = verify::compare(file, pass);
             file.life().handle_compared(compared);
@@ -202,7 +205,7 @@ fn went_on(pass: Option<Arc<Task>>) -> StepOutcome {
 /// Sets the attributes of what was written, or of what stands and has the source's content.
 fn set_attributes(owner: &dyn FileOwner<'_>, file: &Task) -> Result<(), Problem> {
     match &file.finish {
-        Finish::Commit(staged) => completing::keep_attributes(owner, file, staged),
+        Finish::Commit(staged) => completing::set_attributes_of_written(owner, file, staged),
         _ => owner.handle_equal(file),
     }
 }
@@ -211,13 +214,13 @@ fn set_attributes(owner: &dyn FileOwner<'_>, file: &Task) -> Result<(), Problem>
 fn enqueue(owner: &dyn FileOwner<'_>, file: &Task) {
     match &file.finish {
         Finish::Checked => settled::settle(owner, file, false),
-        _ => settled::done(owner, file),
+        _ => settled::report_complete(owner, file),
     }
 }
 
-/// A block of a file came to nothing: the file is given up. If it was only compared, and differs or is another than was
-/// listed, it is copied after all. Where digests were compared the place is not known yet.
-pub fn faulted(owner: &dyn FileOwner<'_>, task: &Arc<Task>, fault: PumpFault) {
+/// Handles a block that failed: gives its file up. A file that was only compared, and differs or is another than was listed, is
+/// copied after all; where digests were compared its bytes are compared first, to find the place.
+pub fn handle_fault(owner: &dyn FileOwner<'_>, task: &Arc<Task>, fault: PumpFault) {
     let has_changed = || {
         let trouble = task.trouble.get();
         trouble.is_some_and(|problem| matches!(problem.class, Class::Changed | Class::Missing))
@@ -226,19 +229,20 @@ pub fn faulted(owner: &dyn FileOwner<'_>, task: &Arc<Task>, fault: PumpFault) {
     if differs && matches!(task.finish, Finish::Checked) {
         return owner.handle_differs(task);
     }
-    if fault.kind == FaultKind::Differs && locate::locate(owner, task, fault.at) {
+    if fault.kind == FaultKind::Differs && locate::locate_difference(owner, task, fault.at) {
         return;
     }
     fail(owner, task, fault::problem_of(owner, task, fault));
 }
 
-/// Gives a file up: reports why and removes what was written of it. Requests in flight on it may go on to no effect.
+/// Gives a file up, once: reports why, settles it, and removes what was written of it unless a later run can resume it.
+/// Requests in flight on it may complete to no effect.
 pub fn fail(owner: &dyn FileOwner<'_>, task: &Arc<Task>, problem: Problem) {
     if task.fail() {
         abandon(owner, task, goes_on_later(owner, &problem));
-        owner.ledger.full.lacks(&problem, || Some(task.length()));
+        owner.ledger.full.count_missing(&problem, || Some(task.length()));
         owner.handle_failed(task, problem);
-        if let Some(written) = task.written() {
+        if let Some(written) = task.passed_file() {
             settled::settle(owner, written, false);
         }
         settled::settle(owner, task, false);
@@ -263,7 +267,7 @@ pub fn discard(run: &MoverRun<'_>, staged: &StagedFile) {
     }
 }
 
-/// Leaves what was written of a file for a later run, or removes it.
+/// Leaves what was written of a file to a later run, or removes it, and notes which. What is written in place stays.
 pub fn abandon(run: &MoverRun<'_>, task: &Task, goes_on_later: bool) {
     let leaves = match &task.finish {
         Finish::Commit(staged) if staged.is_in_place() => CutLeaves::InPlace,

@@ -13,7 +13,12 @@ use crate::setup::options::Sync;
 use datapump_files::commit::StagedFile;
 
 /// What a file needs that ends in this way.
-pub fn goal(run: &MoverRun<'_>, finish: &Finish, source: &Source, tree: Option<&PlaceInTree>) -> FileGoal {
+pub fn file_goal(
+    run: &MoverRun<'_>,
+    finish: &Finish,
+    source: &Source,
+    tree: Option<&PlaceInTree>,
+) -> FileGoal {
     let options = run.settings.options;
     match finish {
         Finish::Commit(staged) => {

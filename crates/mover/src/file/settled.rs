@@ -8,8 +8,8 @@ use crate::file::task::Task;
 use crate::report::event::Event;
 use crate::run::owner::FileOwner;
 
-/// A file is complete and, where that was asked, committed.
-pub fn done(owner: &dyn FileOwner<'_>, task: &Task) {
+/// Counts and reports a file that is complete and, where that was asked, committed; then settles it.
+pub fn report_complete(owner: &dyn FileOwner<'_>, task: &Task) {
     let bytes = task.length();
     let is_told = owner.settings.tells_files || task.is_named();
     let root = task.hash.as_ref().filter(|_| is_told).and_then(|hash| hash.root(bytes));

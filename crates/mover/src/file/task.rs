@@ -92,7 +92,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The parts of a further pass, and of what has no attributes: nothing is made of it when the last block has landed.
+    /// The parts of a further pass, and of a task without attributes, hash and owner, of which nothing is made after its last
+    /// block.
     pub fn bare(number: u32, names: (PathBuf, PathBuf), source: Source, sink: Sink, finish: Finish) -> Parts {
         Parts {
             number,
@@ -111,7 +112,7 @@ impl Parts {
 }
 
 impl Task {
-    /// A task with nothing landed.
+    /// A task of which nothing is written yet.
     pub fn new(parts: Parts) -> Task {
         let Parts { number, names, source, sink, original, finish, hash, verify, ranges, owned, .. } = parts;
         let total = |ranges: &Vec<(u64, u64)>| ranges.iter().map(|(start, end)| end - start).sum();
@@ -178,7 +179,7 @@ impl Task {
     }
 
     /// The file that this task is a pass over, if it is a further one.
-    pub fn written(&self) -> Option<&Arc<Task>> {
+    pub fn passed_file(&self) -> Option<&Arc<Task>> {
         match &self.finish {
             Finish::ReadBack(written) | Finish::Repair(written) => Some(written),
             Finish::Nothing
@@ -198,7 +199,7 @@ impl Task {
 
     /// The life of the file.
     pub fn life(&self) -> MutexGuard<'_, FileLife> {
-        let file = self.written().map_or(self, |written| written);
+        let file = self.passed_file().map_or(self, |written| written);
         file.life.lock().expect("no panic while the life of a file is locked")
     }
 
@@ -300,10 +301,10 @@ impl Task {
         }
     }
 
-    /// The content that was copied. The hash that was taken on the way does where it is one of the whole file: then the
-    /// target need not be read. `None` where nothing shows what was copied. `has_hook`: one took the place of the hash,
-    /// which has nothing then.
-    pub fn copied(&self, has_hook: bool) -> Result<Option<CopiedContent<'_>>, Problem> {
+    /// The content that was copied: its hash where it is one of the whole file, so that the target need not be read, or else
+    /// the target, opened to be read. `None` where nothing shows what was copied. `has_hook`: a hook took the place of the
+    /// hash.
+    pub fn copied_content(&self, has_hook: bool) -> Result<Option<CopiedContent<'_>>, Problem> {
         let (length, ranges) = (self.length(), self.ranges_to_read_back());
         let is_whole = ranges == [(0, length)] || (length == 0 && ranges.is_empty());
         let hash = self.hash.as_ref().filter(|_| !has_hook);

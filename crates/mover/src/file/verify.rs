@@ -15,7 +15,7 @@ use datapump_core::{BlockRoute, PassesCompared};
 use crate::end::hash::FileHash;
 use crate::end::{FileEnd, Sink, Source};
 use crate::file::task::{Finish, Parts, Task};
-use crate::open::direct::direct;
+use crate::open::direct::switch_to_direct;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::owner::FileOwner;
 use crate::setup::options::Choice;
@@ -25,8 +25,8 @@ use datapump_files::disk::FileCalls;
 
 type VerifyRanges = Vec<(u64, u64)>;
 
-/// Puts up what a pass has written, to be read back. Gives the pass that does it, if that has no blocks.
-pub fn read_back(
+/// Enqueues a pass that reads back what a pass has written, past the cache if possible. Gives the pass if it has no blocks.
+pub fn enqueue_read_back(
     owner: &dyn FileOwner<'_>,
     written: &Arc<Task>,
     pass: &Task,
@@ -34,7 +34,7 @@ pub fn read_back(
     let Finish::Commit(staged) = &written.finish else { unreachable!("only what is committed is read back") };
     let handle = Arc::new(staged.reopen_to_read(written.length())?);
     let wanted = owner.settings.options.tuning.direct != Choice::Never;
-    let direct = wanted && direct(owner, Some(&handle), &written.target_name).unwrap_or(false);
+    let direct = wanted && switch_to_direct(owner, Some(&handle), &written.target_name).unwrap_or(false);
     if !direct {
         // Best effort: where the cache cannot be passed by, its clean pages are dropped, and the sync made them clean.
         let _ = handle.forget_cached();
@@ -48,7 +48,7 @@ pub fn read_back(
         skips_zeros: false,
     });
     let finish = Finish::ReadBack(Arc::clone(written));
-    Ok(put_up(owner, written, source, Sink::Null, finish, pass.ranges_to_read_back()))
+    Ok(enqueue_pass(owner, written, source, Sink::Null, finish, pass.ranges_to_read_back()))
 }
 
 /// Compares what a further pass moved with what was written first.
@@ -64,8 +64,9 @@ pub fn compare(written: &Task, pass: &Task) -> PassesCompared {
     }
 }
 
-/// Puts up what came back damaged, to be written again. Gives the pass that does it, if that has no blocks.
-pub fn repair(owner: &dyn FileOwner<'_>, written: &Arc<Task>, pass: &Task) -> Option<Arc<Task>> {
+/// Warns of what was damaged when it was read back, and enqueues a pass that writes it again. Gives the pass if it has no
+/// blocks.
+pub fn enqueue_repair(owner: &dyn FileOwner<'_>, written: &Arc<Task>, pass: &Task) -> Option<Arc<Task>> {
     let ranges = match &written.source {
         source if source.is_read_whole() => written.ranges_to_read_back(),
         _ => damaged(written, pass),
@@ -79,11 +80,11 @@ pub fn repair(owner: &dyn FileOwner<'_>, written: &Arc<Task>, pass: &Task) -> Op
          device and its cables (dmesg)"
     ));
     let finish = Finish::Repair(Arc::clone(written));
-    put_up(owner, written, written.source.clone(), written.sink.writing_zeros(), finish, ranges)
+    enqueue_pass(owner, written, written.source.clone(), written.sink.writing_zeros(), finish, ranges)
 }
 
-/// Another pass over a file that was written, for the plan. Gives it back if it has no blocks.
-fn put_up(
+/// Begins another pass over a file that was written, and enqueues it. Gives the pass back if it has no blocks.
+fn enqueue_pass(
     owner: &dyn FileOwner<'_>,
     written: &Task,
     source: Source,

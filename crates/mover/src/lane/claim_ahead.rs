@@ -15,7 +15,7 @@ use crate::run::MoverRun;
 use crate::run::plan::Claim;
 
 impl Lane<'_> {
-    /// What comes next: what was claimed ahead, or what the plan has.
+    /// The next claim: one that was made ahead, or one that the plan gives. Where the lane may, more is claimed ahead.
     pub(super) fn next_claim(&mut self) -> Result<Claim<()>, NetFault> {
         let claim = match self.claimed_ahead.pop_front() {
             Some((task, extent)) => Claim::Piece(task, extent),
@@ -47,8 +47,8 @@ impl Lane<'_> {
         Ok(claim)
     }
 
-    /// As much as fills the path: each lane has its part of it. A file that the path holds whole is cut for as few
-    /// lanes as fill it: with equal parts for all, both ends and a relay on two cores took 1.1 times as long, as the
+    /// Claims and requests as much as fills the path: each lane has its part of it. A file that the path holds whole is cut for
+    /// as few lanes as fill it: with equal parts for all, both ends and a relay on two cores took 1.1 times as long, as the
     /// last part was requested last.
     fn claim_ahead(&mut self) {
         let mut is_requested = true;

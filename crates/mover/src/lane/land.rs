@@ -24,7 +24,7 @@ impl Lane<'_> {
         match self.pump.handle_completion(slot, settled) {
             PumpEvent::Nothing => {}
             PumpEvent::Filled { slot, block, ended } => {
-                self.filled(slot, block);
+                self.handle_filled(slot, block);
                 // Another host that asks on is told when it does.
                 if let Some(at) = ended
                     && !self.performer.sends()
@@ -32,7 +32,7 @@ impl Lane<'_> {
                     self.ended(slot, block.file, at);
                 }
             }
-            PumpEvent::Landed { block } => self.landed(slot, block),
+            PumpEvent::Landed { block } => self.handle_written(slot, block),
             PumpEvent::Ended { file, .. } if self.ended_far(file) => {}
             PumpEvent::Ended { file, at } => self.ended(slot, file, at),
             PumpEvent::Failed(fault) => self.failed(slot, fault),
@@ -46,12 +46,13 @@ impl Lane<'_> {
         if is_asked_for { Settled::Cancelled } else { Settled::Failed(Errno::ECANCELED.0) }
     }
 
+    /// Hashes a block that was read, unless it is hashed elsewhere, or gives it to the hook.
     #[inline]
-    pub(super) fn filled(&mut self, slot: u32, block: Block) {
+    pub(super) fn handle_filled(&mut self, slot: u32, block: Block) {
         if self.run.settings.null_fill == Some(Fill::Overwritten) {
             self.overwrite(slot, block);
         }
-        if self.hashed_for_link(slot, block) {
+        if self.hash_for_link(slot, block) {
             return;
         }
         if self.tasks[slot as usize].as_ref().expect("a slot in use has a task").hash.is_none() {
@@ -71,7 +72,7 @@ impl Lane<'_> {
         self.performer.waits.hashing += self.performer.now_ns() - start_ns;
     }
 
-    /// What a program that makes its data does to each block; only the lab and its hooks ask for it.
+    /// Overwrites a block of a null source, as a program does that makes its data. Only the lab and its hooks request it.
     #[cold]
     fn overwrite(&mut self, slot: u32, block: Block) {
         let is_null =
@@ -90,10 +91,10 @@ impl Lane<'_> {
         self.performer.waits.hashing += self.performer.now_ns() - start_ns;
     }
 
-    /// Counts a block that landed. The task's counter is shared and costs a locked instruction, so blocks are told to
-    /// it in batches: at the latest when the next extent is claimed.
+    /// Counts a block that was written, and sleeps where a rate limit says so. The task's counter is shared and costs a locked
+    /// instruction, so it gets blocks in batches: at the latest when the next extent is claimed.
     #[inline]
-    pub(super) fn landed(&mut self, slot: u32, block: Block) {
+    pub(super) fn handle_written(&mut self, slot: u32, block: Block) {
         let bytes = u64::from(block.len);
         if self.limited {
             self.obey_rate(bytes);
@@ -114,7 +115,8 @@ impl Lane<'_> {
         }
     }
 
-    /// A block that was written is told in its file's journal. The hash of one that was compared by its digest is kept.
+    /// Enters a written block in its file's journal; a journal that fails ends the file. Keeps the hash of a block that was
+    /// compared by its digest.
     fn keep_block(&mut self, slot: u32, block: Block) {
         let Some(task) = &self.landed_of else { return };
         if let Some(journal) = task.journal()
@@ -169,7 +171,7 @@ impl Lane<'_> {
         if self.refused_far(task.number, fault::told(fault)) {
             return;
         }
-        finish::faulted(self.owner, &task, fault);
+        finish::handle_fault(self.owner, &task, fault);
     }
 
     /// Sleeps until the rate limits admit so many bytes.

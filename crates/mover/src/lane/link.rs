@@ -25,12 +25,12 @@ impl Lane<'_> {
     pub(super) fn trouble(&self, request: Request, trouble: Trouble) {
         let task = self.tasks[request.slot as usize].as_ref().expect("a slot in use has a task");
         let Some(host) = &self.run.block_host else { return };
-        let _ = task.trouble.set(fault::of_trouble(task, trouble, request.block.at, host.place()));
+        let _ = task.trouble.set(fault::problem_of_trouble(task, trouble, request.block.at, host.place()));
     }
 
-    /// A block is there: its hash came with it, or is taken now to be sent with it. False if this lane has no
-    /// connection, or takes no hashes.
-    pub(super) fn hashed_for_link(&mut self, slot: u32, block: Block) -> bool {
+    /// Hashes a block that is sent, or takes the hash that arrived with it. False if the block is yet to be hashed: this lane
+    /// has no connection, or no hash came with the block.
+    pub(super) fn hash_for_link(&mut self, slot: u32, block: Block) -> bool {
         match &self.performer.connection {
             Connection::None => return false,
             Connection::Receive(_) => {
@@ -51,7 +51,7 @@ impl Lane<'_> {
         self.performer.submit();
         let _stage = within(CpuStage::Hash);
         let start_ns = self.performer.now_ns();
-        let hash = BlockHash::of(block, self.performer.engine.bytes(Slot(slot)));
+        let hash = BlockHash::from_bytes(block, self.performer.engine.bytes(Slot(slot)));
         self.performer.hashes[slot as usize] = Some(hash);
         self.performer.waits.hashing += self.performer.now_ns() - start_ns;
         true
@@ -75,7 +75,8 @@ impl Lane<'_> {
         true
     }
 
-    /// The connection is lost, and with it the session: nothing more is posted, and what was requested has failed.
+    /// Reports that the connection is lost, and with it the session; hangs up, and forgets what was requested. Gives back
+    /// `answer`.
     pub(super) fn lose<T>(&mut self, fault: &NetFault, answer: T) -> T {
         if let Some(host) = &self.run.block_host {
             let problem = host.lost(fault);

@@ -19,6 +19,7 @@ const TOLD_NS: u64 = 1_000_000;
 const LOST: Settled = Settled::Failed(Errno::ECONNRESET.0);
 
 impl Lane<'_> {
+    /// Posts a request at its end or ends, and settles what completes at once. A slot that gets data gets its task, too.
     #[inline]
     pub(super) fn post(&mut self, request: Request) {
         let Request { transfer, slot, block, .. } = request;
@@ -32,22 +33,23 @@ impl Lane<'_> {
         match transfer {
             Transfer::Read => {
                 let posted = task.source.post(performer, request, || is_small() || task.is_endless());
-                self.posted(slot, posted);
+                self.handle_posted(slot, posted);
             }
             Transfer::Write => {
                 let posted = task.sink.post(performer, request, is_small);
-                self.posted(slot, posted);
+                self.handle_posted(slot, posted);
             }
             Transfer::Copy => {
                 let posted = end::copy(performer, &task.source, &task.sink, request, is_small());
-                self.posted(slot, posted);
+                self.handle_posted(slot, posted);
             }
         }
     }
 
-    /// In each arm for itself, so that what a null end answers leads straight to what follows from it.
+    /// Settles what completed at once. Called in each arm for itself, so that what a null end answers leads straight to what
+    /// follows from it.
     #[inline(always)]
-    fn posted(&mut self, slot: u32, posted: Posted) {
+    fn handle_posted(&mut self, slot: u32, posted: Posted) {
         match posted {
             Posted::Done(settled) => self.settle(slot, settled),
             Posted::Later => {}
@@ -65,7 +67,9 @@ impl Lane<'_> {
         self.settle(slot, LOST);
     }
 
-    /// Takes a request that has ended, or waits for one.
+    /// Takes a request that has completed, or receives or waits for one.
+    ///
+    /// Errors: the engine failed; a lost connection is reported here.
     pub(super) fn reap(&mut self, side: PumpSide) -> Result<(), Problem> {
         if let Some((request, result)) = self.performer.take() {
             self.completed(request, result);
@@ -98,7 +102,7 @@ impl Lane<'_> {
     }
 
     fn receive(&mut self) {
-        match self.performer.receive() {
+        match self.performer.receive_reply() {
             Ok(Some((request, settled, trouble))) => self.answered(request, settled, trouble),
             Ok(None) => {}
             Err(fault) => self.lose(&fault, ()),

@@ -84,8 +84,9 @@ pub fn in_order(
     StagedFile::in_order(at, before, takes, &stays_open, siblings)
 }
 
-/// Opens a target that is written where it is; a new one if that stays open to others.
-pub fn in_place(
+/// Opens a target that is written where it is, and forgets an earlier partial copy. Where others could read it meanwhile it is
+/// replaced by a new file, with a warning.
+pub fn open_in_place(
     run: &MoverRun<'_>,
     at: FinalName,
     original: Option<&Original>,
@@ -110,10 +111,11 @@ pub struct Closed {
     before: Meta,
 }
 
-/// Closes a target that is written where it stands. `None` where nobody could read more than in the end.
+/// Takes from others the right to read a target that is written in place. `None` where nothing was changed, since nobody could
+/// read more than in the end.
 ///
 /// A file of another user stays open if this user may not change it: it does so in the end, too.
-pub fn close(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> Option<Closed> {
+pub fn close_target(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> Option<Closed> {
     let Handle::Os(file) = &*staged.handle else { return None };
     if !staged.is_over_existing() || !keep.mode {
         return None;

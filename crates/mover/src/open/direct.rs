@@ -13,8 +13,10 @@ use datapump_files::disk::FileCalls;
 
 const PAGE_BYTES: u32 = 4096;
 
-/// Switches a handle to direct I/O if it can be had; it is an error only where it was demanded.
-pub fn direct(run: &MoverRun<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
+/// Switches a handle to direct I/O, and says whether that was done.
+///
+/// Errors: it cannot be had, and was demanded.
+pub fn switch_to_direct(run: &MoverRun<'_>, handle: Option<&Handle>, name: &Path) -> Result<bool, Problem> {
     let Some(handle) = handle else { return Ok(false) };
     let demanded = run.settings.options.tuning.direct == Choice::Always;
     let align_bytes = handle.direct_alignment_bytes();

@@ -28,7 +28,7 @@ pub struct Opened {
 
 impl Opened {
     /// A file of a tree, or another that is held here or at another host.
-    pub fn file(original: Original, ranges: Option<ByteRanges>) -> Opened {
+    pub fn from_original(original: Original, ranges: Option<ByteRanges>) -> Opened {
         let (handle, elsewhere, stripe) = match &original.held {
             Held::Here(handle) => (Some(Arc::clone(handle)), None, None),
             Held::There(file) => match Arc::clone(file).bytes_from() {

@@ -37,7 +37,7 @@ fn first_bytes(ranges: &[(u64, u64)], most: u64) -> ByteRanges {
 
 /// Whether a new file is compressed as it is written. Where neither a reservation nor direct I/O concerns it that is
 /// not asked.
-pub fn compression(run: &MoverRun<'_>, staged: &StagedFile, opened: &Opened, how: How) -> Compression {
+pub fn target_compression(run: &MoverRun<'_>, staged: &StagedFile, opened: &Opened, how: How) -> Compression {
     let request_bytes = u64::from(run.settings.shape.request_bytes);
     let total = opened.ranges.as_deref().map(total_bytes);
     let is_sparse = || opened.original.as_ref().is_some_and(|it| Some(it.meta.size_bytes) != total);
@@ -59,8 +59,10 @@ pub fn compressible(run: &MoverRun<'_>, how: How, compression: Compression) -> H
     }
 }
 
-/// Reserves the target's room where a reservation tells more than the first write would, and defeats no compression.
-/// The time is the sink's.
+/// Reserves the target's room where that tells more than the first write would, and defeats no compression; gives a file with
+/// holes its length. The time is the sink's.
+///
+/// Errors: too little room is left.
 pub fn reserve(
     run: &MoverRun<'_>,
     staged: &StagedFile,
@@ -99,7 +101,7 @@ pub fn reserve(
         _ => {
             let rooms = staged.rooms_of_folder();
             rooms.check_length(staged.path(), length)?;
-            if is_compressed { judge_scarce(run, staged, &rooms, total) } else { Ok(()) }
+            if is_compressed { check_scarce_room(run, staged, &rooms, total) } else { Ok(()) }
         }
     }
 }
@@ -108,8 +110,15 @@ fn total_bytes(ranges: &[(u64, u64)]) -> u64 {
     ranges.iter().map(|(start, end)| end - start).sum()
 }
 
-/// How much it takes nobody knows before it is written. In place the old content is gone by then.
-fn judge_scarce(run: &MoverRun<'_>, staged: &StagedFile, rooms: &Rooms, bytes: u64) -> Result<(), Problem> {
+/// Reports that a compressed file may not fit, since nobody knows what it takes before it is written.
+///
+/// Errors: it is written in place, and what it holds would be lost.
+fn check_scarce_room(
+    run: &MoverRun<'_>,
+    staged: &StagedFile,
+    rooms: &Rooms,
+    bytes: u64,
+) -> Result<(), Problem> {
     let Some(free_bytes) = rooms.free_bytes().filter(|free| bytes > *free) else { return Ok(()) };
     let words = room_words(Some(bytes), free_bytes);
     let held_bytes = staged.handle.meta().map_or(0, |held| held.size_bytes);
@@ -123,8 +132,8 @@ fn judge_scarce(run: &MoverRun<'_>, staged: &StagedFile, rooms: &Rooms, bytes: u
     Ok(())
 }
 
-/// The same of the members of a stripe, whose lengths say from here on that it is not whole.
-pub fn of_stripe(
+/// Reserves the room of a stripe's members, where that is wanted, and marks them as unfinished.
+pub fn reserve_stripe(
     run: &MoverRun<'_>,
     stripe: &OpenStripe,
     ranges: Option<&[(u64, u64)]>,

@@ -19,8 +19,8 @@ use datapump_files::resume::{self, ResumeRequest, Syncing};
 /// and a journal costs a name made and removed. What a tree has of them is gone on with file by file (`.pump-job`).
 const MIN_BYTES: u64 = 64 << 20;
 
-/// Whether a file is large enough, and written in such a way, that a later run could go on with it.
-pub fn wish(run: &MoverRun<'_>, original: Option<&Original>, how: How) -> Option<ResumeRequest> {
+/// The request for a journal, if a file is large enough, and written in such a way, that a later run could resume it.
+pub fn resume_request(run: &MoverRun<'_>, original: Option<&Original>, how: How) -> Option<ResumeRequest> {
     let options = run.settings.options;
     let (min_bytes, at_once) =
         if run.settings.platform.is_simulated() { (1, true) } else { (MIN_BYTES, false) };
@@ -72,9 +72,9 @@ pub fn forget(run: &MoverRun<'_>, folder: impl FnOnce() -> Option<Folder>, name:
     }
 }
 
-/// Leaves out the ranges that an earlier run wrote, and tells so. A source that was young for that run is so for this
-/// one: the copy is compared with it before it counts.
-pub fn go_on(
+/// Takes out the ranges that an earlier run wrote, counts them as resumed, and reports it. A source that was young for that run
+/// is so for this one: the copy is compared with it before it counts.
+pub fn resume_earlier(
     run: &MoverRun<'_>,
     staged: &StagedFile,
     name: &Path,

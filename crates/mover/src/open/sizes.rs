@@ -12,9 +12,9 @@ use datapump_files::disk::{FileCalls, FileKind, Meta};
 use datapump_files::holes::sizes::goes_on;
 use datapump_files::holes::{self, ByteRanges};
 
-/// The ranges of a file of a tree, on a file system of this `statfs(2)` type; `None` until its end. Another host tells of
-/// such files itself.
-pub fn ranges(
+/// The ranges with data of a file of a tree, on a file system of this `statfs(2)` type; `None`: until its end. Another host
+/// tells the ranges itself.
+pub fn data_ranges(
     run: &MoverRun<'_>,
     held: &Held,
     meta: &Meta,

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use datapump_engine::{Errno, Handle};
 
 use super::copy_method::How;
-use super::direct::direct;
+use super::direct::switch_to_direct;
 use super::held::OpenMembers;
 use super::{file_end, reserve};
 use crate::end::{Sink, Source, StripeEnd};
@@ -28,7 +28,7 @@ use datapump_files::holes::mapped;
 use datapump_files::identity::changed;
 use datapump_files::identity::tick::{self, TimeLook};
 
-/// Opens the members. What they are is looked at again: it may be another stripe by now.
+/// Opens the members, and checks again what they are and their marks: it may be another stripe by now.
 ///
 /// `devices`: block devices may be members.
 pub(super) fn open(
@@ -55,7 +55,9 @@ pub(super) fn open(
     Ok(Arc::new(HeldStripe { name, disk, source, handles, looks, meta, attributes }))
 }
 
-/// Opens a member, and says what it is before its first byte is read.
+/// Opens a member, and looks at it again before its first byte is read.
+///
+/// Errors: it was replaced, or its length has changed.
 fn open_member(disk: &Disk, path: &Path, seen: &Meta, stop: &AtomicBool) -> Result<(Handle, Meta), Problem> {
     let system = |errno: Errno| Problem::system(Operation::Open, path, errno.0);
     let handle = disk.open(path, Access::Read).map_err(system)?;
@@ -75,29 +77,29 @@ fn open_member(disk: &Disk, path: &Path, seen: &Meta, stop: &AtomicBool) -> Resu
 }
 
 /// The end of a stripe that is read; whether all of it goes past the page cache.
-pub fn source(
+pub fn make_source(
     run: &MoverRun<'_>,
     OpenMembers { map, files }: &OpenMembers,
     is_direct: bool,
 ) -> Result<(Source, bool), Problem> {
     let (mut members, mut all_direct) = (Vec::new(), is_direct);
     for (path, handle) in files {
-        let is_direct = is_direct && direct(run, Some(handle), path)?;
+        let is_direct = is_direct && switch_to_direct(run, Some(handle), path)?;
         all_direct &= is_direct;
         members.push((path.clone(), file_end::of_source(run, Arc::clone(handle), is_direct)));
     }
     Ok((Source::Stripe(Arc::new(StripeEnd::new(*map, members))), all_direct))
 }
 
-/// The end of a stripe that is written; whether all of it goes past the page cache.
-pub(super) fn sink(run: &MoverRun<'_>, stripe: &OpenStripe, how: How) -> Result<(Sink, bool), Problem> {
+/// Makes the end of a stripe that is written, and notes how; gives whether all of it goes past the page cache.
+pub(super) fn make_sink(run: &MoverRun<'_>, stripe: &OpenStripe, how: How) -> Result<(Sink, bool), Problem> {
     let (mut members, mut all_direct) = (Vec::new(), how.sink_direct);
     for member in &stripe.members {
         let path = member.at.path.clone();
         // Before the other becomes direct: both are opened alike.
         let buffered = Arc::new(member.open_again()?);
         let how = reserve::compressible(run, how, run.compressions.of(&member.handle));
-        let is_direct = how.sink_direct && direct(run, Some(&member.handle), &path)?;
+        let is_direct = how.sink_direct && switch_to_direct(run, Some(&member.handle), &path)?;
         all_direct &= is_direct;
         members.push((path, file_end::of_device(run, Arc::clone(&member.handle), buffered, is_direct)));
     }

@@ -114,8 +114,11 @@ impl Stripe {
     /// What it is as a source.
     pub fn source(&self, disk: &Disk) -> Result<StripeSource, Problem> {
         let members = self.members(disk)?;
-        let metas =
-            members.paths.iter().map(|path| see(disk, &members, path)).collect::<Result<Vec<_>, _>>()?;
+        let metas = members
+            .paths
+            .iter()
+            .map(|path| look_at_source(disk, &members, path))
+            .collect::<Result<Vec<_>, _>>()?;
         members.check_alike(metas.iter().map(Some), disk)?;
         let bytes = members.length(&metas)?;
         Ok(StripeSource { members, metas, bytes })
@@ -124,8 +127,11 @@ impl Stripe {
     /// What it is as a target.
     pub fn target(&self, disk: &Disk) -> Result<StripeTarget, Problem> {
         let members = self.members(disk)?;
-        let ats =
-            members.paths.iter().map(|path| find(disk, &members, path)).collect::<Result<Vec<_>, _>>()?;
+        let ats = members
+            .paths
+            .iter()
+            .map(|path| find_target(disk, &members, path))
+            .collect::<Result<Vec<_>, _>>()?;
         members.check_alike(ats.iter().map(|(_, meta)| meta.as_ref()), disk)?;
         members.check_twins(&ats.iter().map(|(at, meta)| Some(target_id(at, *meta))).collect::<Vec<_>>())?;
         Ok(StripeTarget { name: PathBuf::from(self.to_string()), members, ats })
@@ -139,7 +145,7 @@ fn read(disk: &Disk, path: &Path) -> Result<StripeMembers, Problem> {
     if disk.metadata(path).map_err(system)?.kind != FileKind::Regular {
         return Err(wrong(format!("is no file; name the descriptor of a stripe, and in it {EXAMPLE}")));
     }
-    let text = text(&disk.open(path, Access::Read).map_err(system)?).map_err(system)?;
+    let text = read_text(&disk.open(path, Access::Read).map_err(system)?).map_err(system)?;
     let text = text.filter(|text| text.len() <= DESCRIPTOR_BYTES_MAX);
     let text = text.ok_or_else(|| wrong(format!("is no text of at most 1 MiB; {EXAMPLE}")))?;
     let descriptor: StripeDescriptor = toml::from_str(&text).map_err(|error| {
@@ -158,7 +164,7 @@ fn read(disk: &Disk, path: &Path) -> Result<StripeMembers, Problem> {
 }
 
 /// The content of a small file; `None` if it is no text, or longer than a descriptor is.
-fn text(handle: &Handle) -> Result<Option<String>, Errno> {
+fn read_text(handle: &Handle) -> Result<Option<String>, Errno> {
     let (mut all, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     while all.len() <= DESCRIPTOR_BYTES_MAX {
         match handle.peek(all.len() as u64, &mut piece)? {
@@ -169,8 +175,10 @@ fn text(handle: &Handle) -> Result<Option<String>, Errno> {
     Ok(String::from_utf8(all).ok())
 }
 
-/// What a member of a source is.
-fn see(disk: &Disk, members: &StripeMembers, path: &Path) -> Result<Meta, Problem> {
+/// The attributes of a member of a source; of a device with its length.
+///
+/// Errors: it is missing, or can be no member.
+fn look_at_source(disk: &Disk, members: &StripeMembers, path: &Path) -> Result<Meta, Problem> {
     let mut meta = disk.metadata(path).map_err(|errno| members.missing(path, Operation::Open, errno))?;
     check_kind(path, &meta)?;
     if meta.kind == FileKind::BlockDevice {
@@ -181,8 +189,10 @@ fn see(disk: &Disk, members: &StripeMembers, path: &Path) -> Result<Meta, Proble
     Ok(meta)
 }
 
-/// Where a member of a target stands or will.
-fn find(disk: &Disk, members: &StripeMembers, path: &Path) -> Result<(PathAt, Option<Meta>), Problem> {
+/// Finds a member of a target, behind its links: where it is, and what exists there, if something does.
+///
+/// Errors: it can be no member, or its folder is missing.
+fn find_target(disk: &Disk, members: &StripeMembers, path: &Path) -> Result<(PathAt, Option<Meta>), Problem> {
     let at = PathAt::find(disk, path);
     match at.metadata() {
         Ok(meta) => {
@@ -202,6 +212,7 @@ fn wrong_member(path: &Path, words: &str) -> Problem {
     Problem::new(Class::Usage, Operation::Open, path, words)
 }
 
+/// Errors: it is neither a regular file nor a block device.
 fn check_kind(path: &Path, meta: &Meta) -> Result<(), Problem> {
     match meta.kind {
         FileKind::Regular | FileKind::BlockDevice => Ok(()),
@@ -221,6 +232,7 @@ fn id(meta: &Meta) -> MemberId {
     }
 }
 
+/// An identity of a member of a target; of one that is still to be made by its folder and name.
 fn target_id(at: &PathAt, meta: Option<Meta>) -> MemberId {
     match (meta, at.folder(), at.name()) {
         (Some(meta), ..) => id(&meta),
@@ -269,7 +281,7 @@ impl StripeMembers {
         self.check_twins(&metas.map(|meta| meta.map(id)).collect::<Vec<_>>())
     }
 
-    /// One that is still to be made is no other's twin.
+    /// Errors: two members are one file or device, also one that is still to be made.
     fn check_twins(&self, ids: &[Option<MemberId>]) -> Result<(), Problem> {
         let is_known = |number: usize| ids[number].is_some() && ids[..number].contains(&ids[number]);
         match (1..ids.len()).find(|&number| is_known(number)) {
@@ -366,7 +378,7 @@ impl StripeSource {
         u64::from_le_bytes(hash.finalize().as_bytes()[..8].try_into().expect("eight bytes"))
     }
 
-    /// Block devices are read by explicit flag only.
+    /// Errors: a member is a block device, and none is allowed.
     pub fn check_devices(&self, is_allowed: bool) -> Result<(), Problem> {
         check_devices(&self.members, self.metas.iter().map(Some), is_allowed)
     }

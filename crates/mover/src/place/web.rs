@@ -55,8 +55,8 @@ impl Web {
         Web::new(self.url.clone())
     }
 
-    /// Looks at it; the first to come opens it.
-    pub fn file(&self, patience: WebPatience, stop: &Arc<AtomicBool>) -> Result<Arc<WebFile>, Problem> {
+    /// The file at this URL: the first call opens it, each further one gets that file, or that fault.
+    pub fn open(&self, patience: WebPatience, stop: &Arc<AtomicBool>) -> Result<Arc<WebFile>, Problem> {
         let found = self.found.get_or_init(|| {
             let file = WebFile::open(&self.url, patience, stop)?;
             // What a server chooses is none of the names that mean something here.

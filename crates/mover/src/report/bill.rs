@@ -105,8 +105,8 @@ impl KernelThreads {
 }
 
 impl Bill {
-    /// Of one host.
-    pub fn of(host: BillHost, measured: &MeasuredHost, moved: Moved) -> Bill {
+    /// The bill of one host.
+    pub fn from_measured(host: BillHost, measured: &MeasuredHost, moved: Moved) -> Bill {
         let MeasuredHost { spent, process_ns, kernel } = measured;
         let metered = METERED.iter().map(|&stage| (stage, spent.0[stage as usize]));
         let rest_ns = process_ns.saturating_sub(spent.total_ns());
@@ -117,10 +117,10 @@ impl Bill {
         };
         let line = |(stage, ns)| Billed { host, stage, cpu_seconds: ns as f64 / 1e9, ..Billed::default() };
         let stages = taken.chain(kernel_ns).map(line).collect();
-        Bill { stages, cpu_seconds_total: 0.0, measured_by: words(measured) }.divided(moved)
+        Bill { stages, cpu_seconds_total: 0.0, measured_by: measured_by_words(measured) }.with_ratios(moved)
     }
 
-    /// Both together: of two sessions, or of two hosts.
+    /// The sum of two bills: of two sessions, or of two hosts.
     pub fn plus(&self, other: &Bill, moved: Moved) -> Bill {
         let mut stages = self.stages.clone();
         for billed in &other.stages {
@@ -131,11 +131,11 @@ impl Bill {
             }
         }
         stages.sort_by_key(|billed| (billed.host, billed.stage));
-        Bill { stages, ..self.clone() }.divided(moved)
+        Bill { stages, ..self.clone() }.with_ratios(moved)
     }
 
-    /// All of it this host's. It may come from another host, which may say anything.
-    pub fn at(&self, host: BillHost, moved: Moved) -> Bill {
+    /// This bill with all its lines assigned to this host. Figures and words are made harmless: another host may send anything.
+    pub fn assigned_to(&self, host: BillHost, moved: Moved) -> Bill {
         let nothing = Bill::default();
         let sane = |seconds: f64| if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
         let all = self.stages.iter().fold(nothing, |sum, billed| {
@@ -146,8 +146,8 @@ impl Bill {
         Bill { measured_by: words.collect(), ..all }
     }
 
-    /// The bill of both hosts, of which one may not have told its own.
-    pub fn of_both(sender: Option<&Bill>, receiver: Option<&Bill>, moved: Moved) -> Option<Bill> {
+    /// The bill of both hosts, of which one may not have sent its own.
+    pub fn of_two_hosts(sender: Option<&Bill>, receiver: Option<&Bill>, moved: Moved) -> Option<Bill> {
         let words =
             |bill: Option<&Bill>| bill.map_or("not told", |bill| bill.measured_by.as_str()).to_owned();
         let measured_by = format!("sender: {}; receiver: {}", words(sender), words(receiver));
@@ -158,8 +158,8 @@ impl Bill {
         Some(Bill { measured_by, ..sum })
     }
 
-    /// With all CPU time that a host's process took: sessions that were lost did not tell theirs.
-    pub fn of_all_sessions(self, host: BillHost, process_ns: u64, moved: Moved) -> Bill {
+    /// Adds the CPU time of this host's process that no session reported: of lost sessions, and between them.
+    pub fn with_lost_sessions(self, host: BillHost, process_ns: u64, moved: Moved) -> Bill {
         let is_own = |it: &&Billed| it.host == host && it.stage != CpuStage::KernelThreads;
         let told: f64 = self.stages.iter().filter(is_own).map(|it| it.cpu_seconds).sum();
         let rest = process_ns as f64 / 1e9 - told;
@@ -175,8 +175,8 @@ impl Bill {
         Bill { measured_by, ..sum }
     }
 
-    /// With its sum, and its figures for all that was moved.
-    fn divided(mut self, moved: Moved) -> Bill {
+    /// This bill with its sum, and its figures for each GiB and each request that was moved.
+    fn with_ratios(mut self, moved: Moved) -> Bill {
         let each = |seconds: f64, parts: f64| (parts > 0.0).then(|| seconds / parts);
         let gib = moved.bytes as f64 / (1_u64 << 30) as f64;
         for billed in &mut self.stages {
@@ -188,7 +188,8 @@ impl Bill {
     }
 }
 
-fn words(measured: &MeasuredHost) -> String {
+/// How the CPU time was measured, in words.
+fn measured_by_words(measured: &MeasuredHost) -> String {
     let MeasuredHost { spent, process_ns, kernel } = measured;
     let kernel = match kernel {
         KernelThreads::Ns(_) => "kernel threads",
@@ -263,7 +264,11 @@ mod tests {
             ("a container", 100, Unseen, Some(20.0), 100.0, "no kernel threads (they cannot be seen"),
             ("one host", 100, OfTheOtherSide, Some(20.0), 100.0, "with the other side's"),
         ] {
-            let bill = Bill::of(BillHost::Local, &measured(&stages, process_ms, kernel), Moved::default());
+            let bill = Bill::from_measured(
+                BillHost::Local,
+                &measured(&stages, process_ms, kernel),
+                Moved::default(),
+            );
             let told = told(&bill);
             let found = told.iter().find(|(name, _)| name == "local other threads").map(|(_, ms)| *ms);
             assert_eq!(found, others, "{what}");
@@ -281,7 +286,7 @@ mod tests {
             [(2.0, 1000, Some(0.25), Some(500.0)), (0.5, 0, Some(1.0), None), (0.0, 0, None, None)]
         {
             let moved = Moved { bytes: (gib * 1_073_741_824.0) as u64, requests };
-            let line = Bill::of(BillHost::Local, &stages, moved).stages[0];
+            let line = Bill::from_measured(BillHost::Local, &stages, moved).stages[0];
             assert_eq!((line.seconds_per_gib, line.us_per_request), (per_gib, per_request), "{gib} GiB");
         }
     }
@@ -289,7 +294,7 @@ mod tests {
     #[test]
     fn bills_add_up_by_host_and_stage() {
         let one = |stages: &[(CpuStage, u64)], process_ms| {
-            Bill::of(
+            Bill::from_measured(
                 BillHost::Local,
                 &measured(stages, process_ms, KernelThreads::Ns(MS)),
                 Moved { bytes: 1 << 30, requests: 10 },
@@ -313,8 +318,8 @@ mod tests {
             ("not all", 10, 5.0, 110.0, true),
             ("less", 6, 2.0, 107.0, false),
         ] {
-            let bill = Bill::of(BillHost::Sender, &stages, moved);
-            let all = bill.of_all_sessions(BillHost::Sender, process_ms * MS, moved);
+            let bill = Bill::from_measured(BillHost::Sender, &stages, moved);
+            let all = bill.with_lost_sessions(BillHost::Sender, process_ms * MS, moved);
             assert_eq!(told(&all)[1], ("sender other threads".into(), others), "{what}");
             assert_eq!((all.cpu_seconds_total * 1e3).round(), total_ms, "{what}");
             assert_eq!(all.measured_by.contains("lost sessions"), is_said, "{what}: {}", all.measured_by);
@@ -326,16 +331,16 @@ mod tests {
         let moved = Moved { bytes: 1 << 30, requests: 1 };
         let bill = |host| {
             let stages = [(CpuStage::Hash, 5)];
-            Bill::of(host, &measured(&stages, 5, KernelThreads::Unseen), moved)
+            Bill::from_measured(host, &measured(&stages, 5, KernelThreads::Unseen), moved)
         };
         let (sender, receiver) =
-            (bill(BillHost::Sender), bill(BillHost::Local).at(BillHost::Receiver, moved));
-        let both = Bill::of_both(Some(&sender), Some(&receiver), moved).expect("two bills");
+            (bill(BillHost::Sender), bill(BillHost::Local).assigned_to(BillHost::Receiver, moved));
+        let both = Bill::of_two_hosts(Some(&sender), Some(&receiver), moved).expect("two bills");
         assert_eq!(told(&both), [("sender hash".into(), 5.0), ("receiver hash".into(), 5.0)]);
         assert!(both.measured_by.starts_with("sender: thread clocks (of later"), "{}", both.measured_by);
-        let alone = Bill::of_both(None, Some(&receiver), moved).expect("one bill");
+        let alone = Bill::of_two_hosts(None, Some(&receiver), moved).expect("one bill");
         assert!(alone.measured_by.starts_with("sender: not told; receiver: thread"), "{}", alone.measured_by);
-        assert_eq!(Bill::of_both(None, None, moved), None);
+        assert_eq!(Bill::of_two_hosts(None, None, moved), None);
     }
 
     #[test]
@@ -344,7 +349,8 @@ mod tests {
         let stages = [-5.0, f64::NAN, f64::INFINITY, 1.0].map(line).repeat(100);
         let measured_by = "\u{1b}[2Jx".repeat(1000);
         let moved = Moved { bytes: 1, requests: 1 };
-        let bill = Bill { stages, cpu_seconds_total: -1.0, measured_by }.at(BillHost::Receiver, moved);
+        let bill =
+            Bill { stages, cpu_seconds_total: -1.0, measured_by }.assigned_to(BillHost::Receiver, moved);
         assert_eq!(told(&bill), [("receiver read".into(), 100_000.0)]);
         assert_eq!(bill.cpu_seconds_total, 100.0);
         assert!(bill.measured_by.len() <= WORDS_MAX && !bill.measured_by.contains('\u{1b}'));

@@ -81,8 +81,8 @@ impl Change {
             target,
             relative,
             bytes: (meta.kind == FileKind::Regular).then_some(meta.size_bytes),
-            what: what(meta.kind),
-            itemized: itemized(kind, &findings.keep.given.of(meta), there, &findings),
+            what: kind_words(meta.kind),
+            itemized: itemize(kind, &findings.keep.given.of(meta), there, &findings),
             leads_to: findings.leads_to,
         }
     }
@@ -116,8 +116,8 @@ impl Change {
     }
 }
 
-/// What a thing is, for people.
-pub fn what(kind: FileKind) -> &'static str {
+/// What a kind of entry is called.
+pub fn kind_words(kind: FileKind) -> &'static str {
     match kind {
         FileKind::Regular => "file",
         FileKind::Folder => "folder",
@@ -129,7 +129,7 @@ pub fn what(kind: FileKind) -> &'static str {
 }
 
 /// The letters of a change: rsync(1), `--itemize-changes`, YXcstpoguax.
-fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Findings) -> String {
+fn itemize(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Findings) -> String {
     let there = there.filter(|there| there.kind == source.kind);
     let second = match source.kind {
         FileKind::Regular => 'f',
@@ -182,12 +182,12 @@ fn itemized(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fi
 
 /// A removal.
 pub fn deletion(target: &Path, relative: PathBuf, kind: FileKind) -> Change {
-    let (what, target, itemized) = (what(kind), target.to_path_buf(), "*deleting  ".into());
-    Change { target, relative, what, itemized, ..nothing() }
+    let (what, target, itemized) = (kind_words(kind), target.to_path_buf(), "*deleting  ".into());
+    Change { target, relative, what, itemized, ..empty_removal() }
 }
 
-/// A removal of nothing.
-fn nothing() -> Change {
+/// A removal without paths, to be filled in.
+fn empty_removal() -> Change {
     Change {
         kind: ChangeKind::Delete,
         source: PathBuf::new(),
@@ -202,13 +202,13 @@ fn nothing() -> Change {
 
 /// A backup of what stood under a name.
 pub fn backed_up(target: PathBuf, backup: PathBuf, kind: FileKind) -> Change {
-    let (kind, what) = (ChangeKind::Backup, what(kind));
-    Change { kind, target, what, leads_to: Some(backup), ..nothing() }
+    let (kind, what) = (ChangeKind::Backup, kind_words(kind));
+    Change { kind, target, what, leads_to: Some(backup), ..empty_removal() }
 }
 
 /// A removal from the source.
 pub fn removed_from_source(source: PathBuf, kind: FileKind) -> Change {
-    Change { kind: ChangeKind::RemoveSource, source, what: what(kind), ..nothing() }
+    Change { kind: ChangeKind::RemoveSource, source, what: kind_words(kind), ..empty_removal() }
 }
 
 #[cfg(test)]
@@ -257,7 +257,7 @@ mod tests {
             (ChangeKind::Link, file, Some(Meta { mode: 0o600, ..file }), none, "hf...p....."),
             (ChangeKind::Link, file, Some(other), &keeps_nothing, "hf.sT......"),
         ] {
-            assert_eq!(itemized(kind, &source, there.as_ref(), findings), letters);
+            assert_eq!(itemize(kind, &source, there.as_ref(), findings), letters);
         }
     }
 }

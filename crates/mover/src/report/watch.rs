@@ -243,7 +243,7 @@ impl Watch {
         let asked = self.charges().filter(|waits| waits.source + waits.sink > 0);
         let (lanes, waits) =
             asked.fold((0, Waits::default()), |(lanes, sum), waits| (lanes + 1, sum.plus(&waits)));
-        let Evidence { lanes_ns, lanes_cpu_ns, .. } = evidence(&began, lanes, waits);
+        let Evidence { lanes_ns, lanes_cpu_ns, .. } = evidence_now(&began, lanes, waits);
         if lanes_cpu_ns as f64 >= CPU_FRACTION * (lanes_ns + waits.idle) as f64 {
             LimitedBy::Cpu
         } else if waits.source >= waits.sink.max(waits.idle) {
@@ -263,7 +263,7 @@ impl Watch {
         waits.charge_answers(began.answers_ns());
         // Further lanes may have opened meanwhile.
         let lanes = began.lanes.max(self.charges().count() as u32);
-        Some(evidence(&began, lanes, waits))
+        Some(evidence_now(&began, lanes, waits))
     }
 
     /// The counter of a lane.
@@ -348,9 +348,8 @@ impl Watch {
         let _ = self.total_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// What another host, which writes, tells of its counters; `reader` are those of the lanes that read what it asks
-    /// for.
-    pub fn show(&self, told: &Progress, reader: &Watch) {
+    /// Shows the counters of another host, which writes; `reader` counts the lanes that read what it requests.
+    pub fn show_remote(&self, told: &Progress, reader: &Watch) {
         let limit = told.limited_by.as_deref().map(|words| LimitedBy::named(words).unwrap_or_default());
         *self.told.lock().expect("no panic while it is set") =
             Some(limit.unwrap_or_else(|| reader.limit_of_reader()));
@@ -382,7 +381,8 @@ fn limit_with_answers(evidence: &Evidence, answers_ns: u64) -> (LimitedBy, Why) 
     (if is_path { LimitedBy::Network } else { limit }, detail.why)
 }
 
-fn evidence(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
+/// What is known of lanes that still run, from their charges and the CPU time since they began.
+fn evidence_now(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
     let elapsed_ns = began.at.elapsed().as_nanos() as u64;
     let lanes_ns = (elapsed_ns * u64::from(lanes)).saturating_sub(waits.idle);
     let cpu = cpu_since(began.cpu);
@@ -415,7 +415,7 @@ mod tests {
             LanesBegan { at: Instant::now(), lanes: 1, cpu: cpu_now(), reads_the_web: false, answers: None };
         let limit = |source, rate_limit, answers_ns| {
             let waits = Waits { source, rate_limit, ..Waits::default() };
-            let evidence = Evidence { lanes_ns: 1000, lanes_cpu_ns: 0, ..evidence(&began, 1, waits) };
+            let evidence = Evidence { lanes_ns: 1000, lanes_cpu_ns: 0, ..evidence_now(&began, 1, waits) };
             limit_with_answers(&evidence, answers_ns).0
         };
         assert_eq!(limit(900, 0, 500), LimitedBy::Network);

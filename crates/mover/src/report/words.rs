@@ -155,6 +155,7 @@ impl Report {
         self.bottleneck_and_advice().map(|(words, _)| words)
     }
 
+    /// What limited the run, as a sentence, and what would help; `None` where no stage can be named.
     fn bottleneck_and_advice(&self) -> Option<(String, Option<&'static str>)> {
         let why = self.limited_detail.why;
         if why == Why::RateLimit {

@@ -61,8 +61,8 @@ impl Full {
         Ok(lacking_bytes == u64::MAX || (lacking_bytes > 0 && size_bytes()? < lacking_bytes))
     }
 
-    /// Takes a problem that is one of room. The first is kept to be told.
-    pub fn takes(&self, problem: &Problem) -> bool {
+    /// Counts a problem that is lack of room, and keeps the first, to be reported at the end. False for any other problem.
+    pub fn keep_lack(&self, problem: &Problem) -> bool {
         // EFBIG is of one file alone, and a quota of a user, a group or a project: others may have room.
         let is_of_one = problem.cause.is_some_and(|errno| errno == Errno::EFBIG.0 || is_quota(errno));
         if problem.class != Class::NoSpace || is_of_one || !OPERATIONS.contains(&problem.operation) {
@@ -87,9 +87,9 @@ impl Full {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A file is missing, with this problem. Its size is asked for only where room is what it lacks; unknown, it bounds no
-    /// other.
-    pub fn lacks(&self, problem: &Problem, size_bytes: impl FnOnce() -> Option<u64>) {
+    /// Adds the bytes of a file that is missing for this problem, if it is lack of room; only then its size is asked for. A
+    /// file without a known size bounds no other.
+    pub fn count_missing(&self, problem: &Problem, size_bytes: impl FnOnce() -> Option<u64>) {
         if problem.class != Class::NoSpace {
             return;
         }
@@ -111,8 +111,8 @@ impl Full {
         std::mem::take(&mut *self.put_off.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The problem to report for all of it.
-    pub fn told(&self) -> Option<Problem> {
+    /// Takes the one problem that reports all that is missing for lack of room. `None` if nothing is, or it was taken.
+    pub fn take_problem(&self) -> Option<Problem> {
         let problem = self.first.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let (names, bytes) = (self.names.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
         let missing = if self.is_uncounted.load(Ordering::Relaxed) {
@@ -142,7 +142,7 @@ mod tests {
         for (errno, is_full) in [(Errno::ENOSPC.0, true), (Errno::EFBIG.0, false), (EDQUOT, false)] {
             let full = Full::default();
             let problem = Problem::system(Operation::Write, Path::new("to/a"), errno);
-            assert_eq!((full.takes(&problem), full.is_full()), (is_full, is_full), "{errno}");
+            assert_eq!((full.keep_lack(&problem), full.is_full()), (is_full, is_full), "{errno}");
         }
     }
 
@@ -153,8 +153,8 @@ mod tests {
         assert!(may_take(u64::MAX));
         let refuse = |operation, bytes| {
             let problem = Problem::system(operation, Path::new("to/a"), Errno::ENOSPC.0);
-            full.lacks(&problem, || Some(bytes));
-            assert!(full.takes(&problem));
+            full.count_missing(&problem, || Some(bytes));
+            assert!(full.keep_lack(&problem));
         };
         for (bytes, fits, not) in [(9, 8, 9), (20, 8, 9), (5, 4, 5)] {
             refuse(Operation::Reserve, bytes);
@@ -176,13 +176,13 @@ mod tests {
             (0, false, ""),
         ] {
             let full = Full::default();
-            assert!(full.takes(&problem()));
-            full.lacks(&problem(), || Some(7));
+            assert!(full.keep_lack(&problem()));
+            full.count_missing(&problem(), || Some(7));
             (0..more).for_each(|_| full.leave_out(5));
             if !is_started {
                 full.leave_uncounted();
             }
-            let told = full.told().expect("one is missing");
+            let told = full.take_problem().expect("one is missing");
             assert_eq!(told.message, format!("{started}{missing}{again}"));
         }
     }

@@ -88,7 +88,7 @@ impl LaneGate {
                 return false;
             }
             if lane == state.open && state.looked.elapsed() >= self.look_each {
-                state.look();
+                state.look_at_growth();
                 self.changed.notify_all();
                 continue;
             }
@@ -154,7 +154,8 @@ impl LaneGate {
 }
 
 impl GateState {
-    fn look(&mut self) {
+    /// Measures what the connections received since the last look, and decides from that how many lanes may open.
+    fn look_at_growth(&mut self) {
         let seen: Vec<_> = self.probes.iter().filter_map(ConnectionProbe::look).collect();
         let received_bytes = seen.iter().map(|it| it.received_bytes).sum::<u64>();
         let elapsed_s = self.looked.elapsed().as_secs_f64();

@@ -25,7 +25,7 @@ pub struct TargetDisk {
 
 impl TargetDisk {
     /// Asks each file system once, and only what its type leaves open.
-    pub fn of<'at>(places: impl Iterator<Item = &'at PathAt>) -> TargetDisk {
+    pub fn from_places<'at>(places: impl Iterator<Item = &'at PathAt>) -> TargetDisk {
         let (mut disk, mut devices) = (TargetDisk::default(), BTreeSet::new());
         let mut last: Option<&Arc<File>> = None;
         for (folder, _) in places.filter_map(PathAt::known_folder) {

@@ -120,10 +120,10 @@ impl Ledger<'_> {
         self.tally.lock().expect("no panic while tallying")
     }
 
-    /// Tells what went wrong and counts it.
+    /// Counts a problem and reports it. A lost session counts once, and lack of room may be reported at the end instead.
     pub fn report(&self, problem: Problem) {
         if problem.lost.is_some() {
-            return self.lose(problem, true);
+            return self.count_lost(problem, true);
         }
         let mut tally = self.tally();
         // A session is lost once, however many lanes and files notice.
@@ -135,7 +135,7 @@ impl Ledger<'_> {
         let problem = if self.hides_target { without_cause(problem) } else { with_cause(problem) };
         *tally.problems.entry(problem.class).or_insert(0) += 1;
         drop(tally);
-        if self.is_full_told && self.full.takes(&problem) {
+        if self.is_full_told && self.full.keep_lack(&problem) {
             return;
         }
         (self.events)(Event::Problem(problem));
@@ -150,7 +150,7 @@ impl Ledger<'_> {
 
     /// Tells in one line what did not fit. Where all names had room in the end, warnings that were put off are told.
     pub fn tell_full(&self) {
-        match self.full.told() {
+        match self.full.take_problem() {
             Some(problem) => (self.events)(Event::Problem(problem)),
             None => self.full.take_put_off().into_iter().for_each(|warning| self.warn(warning)),
         }
@@ -237,9 +237,9 @@ impl Ledger<'_> {
         (self.events)(Event::Warning(words));
     }
 
-    /// Tells what a file could not keep, and gives back of which kinds. Its content is good: nothing else waits for that.
-    /// One line for each kind is told at the end, each file to those who ask.
-    pub fn tell_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) -> BTreeSet<AttributeKind> {
+    /// Counts the attributes that a file could not keep, and gives their kinds. Its content is good: nothing else waits for
+    /// that. One line for each kind is reported at the end, each file where that was asked.
+    pub fn report_lost(&self, lost: Lost, path: impl Fn() -> PathBuf) -> BTreeSet<AttributeKind> {
         let mut kinds = BTreeSet::new();
         for loss in lost {
             match loss.limit {
@@ -250,14 +250,15 @@ impl Ledger<'_> {
                 }
                 Limit::Lost => {
                     let is_first = kinds.insert(loss.kind);
-                    self.lose(problem_of(loss, &path()), is_first);
+                    self.count_lost(problem_of(loss, &path()), is_first);
                 }
             }
         }
         kinds
     }
 
-    fn lose(&self, problem: Problem, is_first: bool) {
+    /// Counts a lost attribute, and reports it at once where each is reported. `is_first`: the first of its kind of this name.
+    fn count_lost(&self, problem: Problem, is_first: bool) {
         let Some(LostAttribute { kind, .. }) = problem.lost else { return };
         let problem = with_cause(problem);
         let mut tally = self.tally();
@@ -273,9 +274,9 @@ impl Ledger<'_> {
         }
     }
 
-    /// Tells in one line for each kind what was lost, and of how many names. That a file system is read-only is said
-    /// once, by the names that could not be made there: no flag about attributes helps then.
-    pub fn tell_all_lost(&self) {
+    /// Reports in one line for each kind what was lost, and of how many names. That a file system is read-only is said once, by
+    /// the names that could not be made there: no flag about attributes helps then.
+    pub fn report_all_lost(&self) {
         let mut tally = self.tally();
         let (lost, is_told) = (std::mem::take(&mut tally.lost), tally.is_read_only);
         drop(tally);
@@ -315,6 +316,7 @@ impl Ledger<'_> {
         self.tally().warned.insert(about)
     }
 
+    /// Enters in the report which ends go past the page cache, and why.
     pub fn note_direct(&self, source: bool, sink: bool, why: &str) {
         let got = match (source, sink) {
             (true, true) => "both",

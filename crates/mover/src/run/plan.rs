@@ -96,7 +96,7 @@ impl<Work: Send> FilePlan for Plan<Work> {
     }
 
     fn claim_ahead(&self) -> Option<(Arc<Task>, Extent)> {
-        match self.large(&mut self.state(), true) {
+        match self.claim_large(&mut self.state(), true) {
             Some(Claim::Piece(task, extent)) => Some((task, extent)),
             _ => None,
         }
@@ -164,11 +164,13 @@ impl<Work> Plan<Work> {
         self.state.lock().expect("no panic while the plan is locked")
     }
 
+    /// Claims what is next for a lane: a piece of an open file, its own work, work of the plan, and last what is behind all
+    /// else.
     pub fn claim(&self, asker: Asker) -> Claim<Work> {
         let mut state = self.state();
         let crowded = state.later.len() >= LATER_MAX;
         if (asker.moves_pieces || crowded)
-            && let Some(claim) = self.large(&mut state, asker.has_own)
+            && let Some(claim) = self.claim_large(&mut state, asker.has_own)
         {
             return claim;
         }
@@ -179,11 +181,11 @@ impl<Work> Plan<Work> {
             state.unsettled += 1;
             return Claim::Work(work);
         }
-        if state.unsettled > 0 && !state.lane_lost { Claim::NotYet } else { self.last(&mut state) }
+        if state.unsettled > 0 && !state.lane_lost { Claim::NotYet } else { self.claim_last(&mut state) }
     }
 
-    /// A piece of an open file, or one to be opened by who has nothing else in hand.
-    fn large(&self, state: &mut PlanState<Work>, has_own: bool) -> Option<Claim<Work>> {
+    /// Claims a piece of an open file, or a large file to be opened by a lane that has nothing else in hand.
+    fn claim_large(&self, state: &mut PlanState<Work>, has_own: bool) -> Option<Claim<Work>> {
         while let Some(open) = state.open.front_mut() {
             match open.claim(self.claim_bytes) {
                 Some(extent) => return Some(Claim::Piece(Arc::clone(&open.task), extent)),
@@ -198,9 +200,10 @@ impl<Work> Plan<Work> {
         Some(Claim::Work(work))
     }
 
-    /// Nothing is unsettled; large files may be left by lanes that do not move them.
-    fn last(&self, state: &mut PlanState<Work>) -> Claim<Work> {
-        if let Some(claim) = self.large(state, false) {
+    /// Claims where no work is left: large files that other lanes did not move, then, once nothing is unsettled, what is behind
+    /// all.
+    fn claim_last(&self, state: &mut PlanState<Work>) -> Claim<Work> {
+        if let Some(claim) = self.claim_large(state, false) {
             return claim;
         }
         match state.behind.take_if(|_| state.unsettled == 0) {
@@ -286,6 +289,7 @@ impl<Work> Claim<Work> {
 }
 
 impl OpenTask {
+    /// Claims at most so many bytes from the front of what is unclaimed. `None` where nothing is, or the file has failed.
     fn claim(&mut self, most_bytes: u64) -> Option<Extent> {
         if self.task.has_failed() {
             return None;

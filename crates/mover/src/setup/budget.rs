@@ -158,6 +158,9 @@ impl Share {
         Ok(Charge { share: Arc::clone(self), amount })
     }
 
+    /// Charges this amount.
+    ///
+    /// Errors, and nothing is charged: it would be more than half of what others leave, where `besides_bytes` count as well.
     fn hold(&self, amount: Amount, besides_bytes: u64) -> Result<(), OverBudget> {
         let (mut taken, mut held) = (self.budget.taken(), self.held());
         let (before, after) = (held.charged(), held.plus(amount).charged());
@@ -239,10 +242,10 @@ impl OverBudget {
     /// For people.
     /// This side may not hold what came for a path.
     pub fn problem(self, path: &Path) -> Problem {
-        Problem::new(Class::Refused, Operation::Read, path, self.words())
+        Problem::new(Class::Refused, Operation::Read, path, self.message())
     }
 
-    pub fn words(self) -> &'static str {
+    pub fn message(self) -> &'static str {
         match self {
             OverBudget::Bytes(Holder::Server) => {
                 "the server may not hold more memory for this session; copy in parts, or raise `pump serve --memory`"
@@ -352,9 +355,9 @@ mod tests {
     fn a_refusal_says_which_side_refuses() {
         let client = Budget::of_client(None);
         let over = client.share().charge(usize::MAX >> 1, 0).expect_err("no machine has so much");
-        assert!(over.words().contains("client") && !over.words().contains("pump serve"), "{over:?}");
+        assert!(over.message().contains("client") && !over.message().contains("pump serve"), "{over:?}");
         let over = budget().share().charge(1 << 40, 0).expect_err("more than the budget");
-        assert!(over.words().contains("`pump serve --memory`"), "{over:?}");
+        assert!(over.message().contains("`pump serve --memory`"), "{over:?}");
     }
 
     #[test]

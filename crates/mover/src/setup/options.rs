@@ -170,6 +170,7 @@ impl Options {
         Ok(())
     }
 
+    /// Errors: options about links or holes exclude each other.
     fn check_links_and_holes(&self) -> Result<(), String> {
         if self.tuning.makes_holes && self.measuring.rehearsal_bytes.is_some() {
             return Err("a rehearsal writes all of its bytes: leave out --sparse=always".into());

@@ -118,8 +118,11 @@ impl Platform {
         if self.is_simulated() { ControlGroups::default() } else { ControlGroups::of_this_process() }
     }
 
-    /// The engine for one lane: the one asked for or the next that works, and what became of the wish.
-    pub fn engine(
+    /// Makes the engine for one lane: the requested one, or the next that works. Gives which was requested and which it is, and
+    /// why.
+    ///
+    /// Errors: no memory.
+    pub fn make_engine(
         &self,
         need: &EngineNeed,
         stop: &Arc<AtomicBool>,
@@ -133,7 +136,7 @@ impl Platform {
         }
         let (order, mut why) = preference(need);
         for kind in order {
-            match make(kind, arena()?, need, stop) {
+            match try_engine(kind, arena()?, need, stop) {
                 Ok(engine) => return Ok((engine, asked(need.choice, kind, why))),
                 Err(refused) => {
                     why = format!("{}: {}", refused.call, crate::problem::system_words(refused.errno.0));
@@ -178,7 +181,10 @@ fn preference(need: &EngineNeed) -> (Vec<EngineKind>, String) {
     }
 }
 
-fn make(
+/// Makes an engine of this kind.
+///
+/// Errors: a call that it needs is refused.
+fn try_engine(
     kind: EngineKind,
     arena: Arena,
     need: &EngineNeed,

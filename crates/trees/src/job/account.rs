@@ -245,7 +245,7 @@ impl Account<'_> {
             bill: None,
             ..self.tally.done
         };
-        let bill = measured.map(|measured| Bill::of(BillHost::Local, &measured, report.moved()));
+        let bill = measured.map(|measured| Bill::from_measured(BillHost::Local, &measured, report.moved()));
         Report { bill, ..report }
     }
 }

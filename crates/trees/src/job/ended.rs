@@ -98,7 +98,7 @@ impl HostJob {
         if !self.is_told(shared) {
             shared.ledger.report(unexplained());
         }
-        shared.ledger.tell_all_lost();
+        shared.ledger.report_all_lost();
         shared.ledger.report_mounts();
         let tally = std::mem::take(&mut *shared.ledger.tally());
         let status = self.status(&tally, shared);

@@ -86,7 +86,7 @@ impl HostJob {
         if !makes_files || self.options.measuring.rehearsal_bytes.is_some() {
             return Ok(());
         }
-        self.target_disk = TargetDisk::of(items.iter().filter_map(|item| item.target.place()));
+        self.target_disk = TargetDisk::from_places(items.iter().filter_map(|item| item.target.place()));
         let Some(takes) = self.target_disk.in_order else { return Ok(()) };
         self.options.tuning.ignore_holes = true;
         in_order_target::check(takes, &self.options, self.pieces.is_some(), &self.target.to_string())
@@ -235,6 +235,6 @@ fn is_empty(item: &Item) -> bool {
 fn made(item: &Item) -> Option<&'static str> {
     match item.meta.filter(|_| item.is_entry())?.kind {
         FileKind::Socket => Some("socket: left out"),
-        kind => Some(change::what(kind)),
+        kind => Some(change::kind_words(kind)),
     }
 }

@@ -43,7 +43,7 @@ impl Hosts<'_> {
                 "'{source}' is on another host, and files of this host alone are read here; a local path with a colon \
                  is written ./{source}"
             )))),
-            (Place::Web(web), _) => Some(web.file(self.patience, self.stop).map(|file| web::meta(&file))),
+            (Place::Web(web), _) => Some(web.open(self.patience, self.stop).map(|file| web::meta(&file))),
             (Place::Stripe(stripe), _) => Some(stripe.source(self.disk).map(|source| source.meta())),
             (Place::Stream | Place::Null { .. }, _) => None,
         }

@@ -9,6 +9,7 @@ use datapump_transport::WebFile;
 
 use crate::end::performer::{Performer, Posted};
 
+/// Reads from a web file in this thread before it returns, and charges the time to the source. The file keeps what went wrong.
 pub(super) fn post(by: &mut Performer<'_>, request: Request, file: &WebFile) -> Posted {
     let Request { slot, done, block, transfer } = request;
     by.submit();

@@ -14,9 +14,9 @@ use crate::run::MoverRun;
 use datapump_files::commit::StagedFile;
 use datapump_files::disk::{FileCalls, kind};
 
-/// Receives what a close answers before the file gets its name, also with `--sync=none`. Standard output may be a file of
-/// such a file system.
-pub fn close(run: &MoverRun<'_>, task: &Task) -> Result<(), Problem> {
+/// Flushes the file where its file system may report failed writes with `close(2)` only, before it gets its name, also with
+/// `--sync=none`. The file stays open.
+pub fn flush_before_name(run: &MoverRun<'_>, task: &Task) -> Result<(), Problem> {
     let handle = match (&task.finish, &task.sink) {
         (Finish::Stripe(stripe), _) => return stripe.close(),
         (Finish::Commit(staged), _) if !is_rehearsal(run) && !has_plain_disk(run, task, staged) => {
@@ -28,15 +28,15 @@ pub fn close(run: &MoverRun<'_>, task: &Task) -> Result<(), Problem> {
     handle.flush().map_err(|errno| Problem::system(Operation::Close, &task.target_name, errno.0))
 }
 
-/// The content that was copied, to be compared with ([`Task::copied`]). A target that takes files in order is not closed
-/// before its end.
+/// The content that was copied, to be compared with ([`Task::copied_content`]). A target that does not take bytes in order
+/// is flushed before, as [`flush_before_name`] says.
 pub fn copied<'task>(run: &MoverRun<'_>, task: &'task Task) -> Result<Option<CopiedContent<'task>>, Problem> {
     if let Finish::Commit(staged) = &task.finish
         && !staged.is_in_order()
     {
-        close(run, task)?;
+        flush_before_name(run, task)?;
     }
-    task.copied(run.settings.hook.is_some())
+    task.copied_content(run.settings.hook.is_some())
 }
 
 pub(super) fn is_rehearsal(run: &MoverRun<'_>) -> bool {

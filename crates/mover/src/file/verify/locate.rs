@@ -13,8 +13,9 @@ use crate::file::task::{Finish, Parts, Task};
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::owner::FileOwner;
 
-/// Compares the bytes of a block whose digests differ, instead of the rest of its file. False where bytes were compared.
-pub fn locate(owner: &dyn FileOwner<'_>, task: &Arc<Task>, at: u64) -> bool {
+/// Gives up a file whose digests differ, and enqueues a pass that compares the bytes of the differing block instead. False, and
+/// nothing is done, where bytes were compared.
+pub fn locate_difference(owner: &dyn FileOwner<'_>, task: &Arc<Task>, at: u64) -> bool {
     let Source::RemoteSums(file) = &task.source else { return false };
     if !task.fail() {
         return true;

@@ -59,7 +59,7 @@ impl Elsewhere for HeldStripe {
         Some((&self.meta, &self.attributes))
     }
 
-    /// Of the first member with which something happened. A doubt about one is less than a change of another.
+    /// The change of the first member that has changed; a member that is unverified counts only where none has.
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
         let mut doubt = original.look.is_young.then_some(SourceChange::Unverified(YOUNG));
         for (path, handle, before, look) in self.files() {
@@ -84,6 +84,8 @@ impl Elsewhere for HeldStripe {
         true
     }
 
+    /// Waits until a further change would show in the members' times, and compares their bytes with what was copied. The inner
+    /// error: how they changed.
     fn read_again(
         &self,
         original: &Original,

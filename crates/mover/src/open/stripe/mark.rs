@@ -71,13 +71,14 @@ pub fn check<'open>(
         let id = *first.get_or_insert(mark.id);
         let meant = StripeMark { member, ..StripeMark::first(id, map, total_bytes) };
         if mark != meant {
-            return Err(wrong(path, &mark, &meant));
+            return Err(mismatch_problem(path, &mark, &meant));
         }
     }
     Ok(())
 }
 
-fn wrong(path: &Path, mark: &StripeMark, meant: &StripeMark) -> Problem {
+/// The problem with a member that has another mark than is expected.
+fn mismatch_problem(path: &Path, mark: &StripeMark, meant: &StripeMark) -> Problem {
     let words = |mark: &StripeMark| {
         let StripeMark { chunk_bytes, total_bytes, member, members, .. } = mark;
         let chunk = bytes_words((*chunk_bytes).into());

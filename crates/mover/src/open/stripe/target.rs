@@ -42,8 +42,10 @@ pub struct StripeMember {
 }
 
 impl OpenStripe {
-    /// Opens the members, and makes those that are not there, no more readable than the source. `bytes`: the length of
-    /// what is to come, if it is known.
+    /// Opens the members, and makes those that do not exist, no more readable than the source. Marks of an earlier stripe are
+    /// removed from files that exist. On an error what was made is removed again.
+    ///
+    /// `bytes`: the length of the stripe, if it is known.
     pub fn open(
         target: &StripeTarget,
         source: Option<&Meta>,
@@ -66,7 +68,7 @@ impl OpenStripe {
         Ok(stripe)
     }
 
-    /// Takes the room for so many bytes before the first is written, where the file system can, and does not compress.
+    /// Reserves the room of so many bytes in the files that are not compressed. On an error all of it is given back.
     pub fn reserve(&self, bytes: u64, known: &Compressions) -> Result<(), Problem> {
         let is_reserved =
             |member: &StripeMember| !member.is_device() && known.of(&member.handle) == Compression::Never;
@@ -180,6 +182,7 @@ impl StripeMember {
         act(&self.handle).map_err(|errno| Problem::system(operation, &self.at.path, errno.0))
     }
 
+    /// Reserves room in this member; a file system that cannot is no error.
     fn reserve(&self, bytes: u64) -> Result<(), Problem> {
         if bytes == 0 {
             return Ok(());
@@ -202,7 +205,9 @@ impl StripeMember {
     }
 }
 
-/// A file that stands there, for this pump alone.
+/// Opens and locks an existing file.
+///
+/// Errors: it was replaced since it was looked at, or another pump writes it.
 fn open_file(at: &PathAt, before: &Meta) -> Result<Handle, Problem> {
     let system = |operation: Operation| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
     let handle = at.open(Access::ReadWrite).map_err(system(Operation::Open))?;
@@ -226,6 +231,7 @@ fn locked(at: &PathAt, handle: Handle) -> Result<Handle, Problem> {
     }
 }
 
+/// Makes and locks a new file. Where that fails behind its creation the empty file stays: another pump may write it by now.
 fn make_file(at: &PathAt, source: Option<&Meta>) -> Result<Handle, Problem> {
     let system = |operation: Operation| move |errno: Errno| Problem::system(operation, &at.path, errno.0);
     let folder = at.folder().map_err(system(Operation::OpenFolder))?;

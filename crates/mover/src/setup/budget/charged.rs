@@ -79,7 +79,7 @@ impl<K: Eq + Hash, V> ChargedMap<K, V> {
         Ok(self.map.insert(key, value))
     }
 
-    /// Twice the room. While entries move the old table is there, too.
+    /// Makes room for twice the entries, and charges it. While entries move the old table is there, too.
     fn grow(&mut self) -> Result<(), OverBudget> {
         if self.map.len() < self.room / 2 {
             // It is full of entries that were removed, and is put in order where it is.
@@ -94,6 +94,7 @@ impl<K: Eq + Hash, V> ChargedMap<K, V> {
         Ok(())
     }
 
+    /// Removes an entry. A map that got mostly empty shrinks, and its charge with it.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let removed = self.map.remove(key);
         if removed.is_some() && self.room > 16 * ROOM_MIN && self.map.len() * 8 < self.room {

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub const OPTIONS_BYTES_MAX: usize = 900 << 10;
 
 /// The JSON of options, with bytes as text if it would be too long else. A version that does not know that refuses it.
-pub(super) fn json(mut options: Value) -> String {
+pub(super) fn to_json(mut options: Value) -> String {
     let text = options.to_string();
     if text.len() <= OPTIONS_BYTES_MAX {
         return text;

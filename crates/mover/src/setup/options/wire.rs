@@ -28,7 +28,7 @@ impl Options {
     pub fn to_wire(&self) -> String {
         let defaults = fields_of(&Options::default());
         let changed = fields_of(self).into_iter().filter(|(name, value)| defaults.get(name) != Some(value));
-        told_bytes::json(Value::Object(changed.collect()))
+        told_bytes::to_json(Value::Object(changed.collect()))
     }
 
     /// Options as another host sent them. The text is read once, and each group takes its own fields from it, so that a
@@ -97,6 +97,9 @@ impl<'text> Visitor<'text> for SentVisitor {
         out.write_str("options")
     }
 
+    /// Keeps the text of each field.
+    ///
+    /// Errors: a field is given twice.
     fn visit_map<A: MapAccess<'text>>(self, mut from: A) -> Result<SentFields<'text>, A::Error> {
         let mut fields = BTreeMap::new();
         while let Some((name, value)) = from.next_entry::<String, &RawValue>()? {

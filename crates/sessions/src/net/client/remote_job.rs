@@ -269,7 +269,7 @@ impl RemoteCopy {
         let mut answer = |message| {
             match message {
                 Message::Event(event) => teller.tell(event_codec::from_wire(event, host)),
-                Message::Progress(progress) => self.watch.show(&progress, own),
+                Message::Progress(progress) => self.watch.show_remote(&progress, own),
                 Message::Report(text) => {
                     report.replace(Some(text));
                     return Follows::Agree;
@@ -358,7 +358,7 @@ fn charged_places(places: Option<&[Place]>, share: &Arc<Share>) -> Result<Option
     const PLACE_BYTES: usize = 4 << 10;
     let Some(places) = places else { return Ok(None) };
     let charge = share.charge(places.len() * PLACE_BYTES, 0);
-    charge.map(Some).map_err(|over| Problem::of(Class::Refused, Operation::List, over.words()))
+    charge.map(Some).map_err(|over| Problem::of(Class::Refused, Operation::List, over.message()))
 }
 
 /// A connection that could not be made is why the session was cut.

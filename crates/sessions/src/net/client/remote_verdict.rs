@@ -48,10 +48,14 @@ pub(crate) fn billed(report: &Report, given: &SenderStats) -> Option<Bill> {
         let ns = |ns: Option<u64>| ns.unwrap_or(0);
         let process_ns = ns(given.user_ns).saturating_add(ns(given.system_ns));
         let kernel = KernelThreads::seen(given.kernel_ns);
-        Bill::of(BillHost::Sender, &MeasuredHost { spent: Spent(spent_ns), process_ns, kernel }, moved)
+        Bill::from_measured(
+            BillHost::Sender,
+            &MeasuredHost { spent: Spent(spent_ns), process_ns, kernel },
+            moved,
+        )
     });
-    let receiver = report.bill.as_ref().map(|bill| bill.at(BillHost::Receiver, moved));
-    Bill::of_both(sender.as_ref(), receiver.as_ref(), moved)
+    let receiver = report.bill.as_ref().map(|bill| bill.assigned_to(BillHost::Receiver, moved));
+    Bill::of_two_hosts(sender.as_ref(), receiver.as_ref(), moved)
 }
 
 /// What the sender knows of the connections.

@@ -162,7 +162,7 @@ impl GivenFile {
         }
         let handle = self.buffered.as_ref().unwrap_or(&self.handle);
         let bytes = bytes_of(handle, at, len.into())?.ok_or(Errno::ESTALE)?;
-        Ok(BlockHash::of(Block { file: 0, at, len }, &bytes).digest())
+        Ok(BlockHash::from_bytes(Block { file: 0, at, len }, &bytes).digest())
     }
 }
 

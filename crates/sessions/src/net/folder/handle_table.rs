@@ -277,7 +277,7 @@ impl HandleTable {
 
     fn charge(&self, bytes: usize, files: u64) -> ShelfOutcome<Charge> {
         let charged = self.share.charge(bytes, files);
-        charged.map_err(|over| fault_in_words(Operation::Open, over.words().into(), Some(Class::Refused)))
+        charged.map_err(|over| fault_in_words(Operation::Open, over.message().into(), Some(Class::Refused)))
     }
 
     fn keep_folder(&self, number: u64, side: Arc<FolderSide>) -> ShelfOutcome<Answer> {

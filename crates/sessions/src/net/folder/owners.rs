@@ -201,7 +201,7 @@ impl Known {
             Some(charge) => charge.grow(KNOWN_BYTES),
             none => share.charge(KNOWN_BYTES, 0).map(|charge| *none = Some(charge)),
         };
-        charged.map_err(|over| WireError::Unreadable(format!("it names too many owners: {}", over.words())))
+        charged.map_err(|over| WireError::Unreadable(format!("it names too many owners: {}", over.message())))
     }
 }
 

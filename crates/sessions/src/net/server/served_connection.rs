@@ -181,7 +181,7 @@ impl<'run> ServedConnection<'run> {
 
     pub(crate) fn result(self) -> Option<LaneResult> {
         match self {
-            ServedConnection::Blocks(lane) => Some(lane.result()),
+            ServedConnection::Blocks(lane) => Some(lane.into_result()),
             ServedConnection::Names(_) => None,
         }
     }

@@ -247,7 +247,7 @@ mod tests {
     impl RecordRoom for SmallRoom {
         fn charge(&self, bytes: usize, besides: usize) -> Result<Option<Charge>, Problem> {
             let charged = self.share.charge_beside(bytes, besides);
-            charged.map(Some).map_err(|over| Problem::of(Class::Refused, Operation::Read, over.words()))
+            charged.map(Some).map_err(|over| Problem::of(Class::Refused, Operation::Read, over.message()))
         }
 
         fn make_file(&self) -> Result<File, Problem> {

@@ -116,7 +116,7 @@ fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Pr
     if !was_right || directory.traits.keeps_own {
         let lost = set_attributes(shared, directory, target, &from, &to)?;
         target.has_its_mode()?;
-        is_whole = shared.ledger.tell_lost(lost, || target.path()).is_empty();
+        is_whole = shared.ledger.report_lost(lost, || target.path()).is_empty();
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
     let synced = match shared.settings.options.durability.sync {

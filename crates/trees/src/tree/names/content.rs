@@ -76,11 +76,12 @@ impl BatchName<'_> {
         let watched = !traits.made_up && !held.is_read_once();
         let folder = self.cursor.source.folder_of(&self.name.name);
         let original = Original { folder, watched, ..Original::new(path.clone(), held, meta, look) };
-        let opened = Opened::file(original, ranges);
-        let ends = open::ends(self.shared, &path, &other_path, opened, how, &mut OpenTarget::Compare(other))?;
+        let opened = Opened::from_original(original, ranges);
+        let ends =
+            open::make_ends(self.shared, &path, &other_path, opened, how, &mut OpenTarget::Compare(other))?;
         let entry = self.entry();
         let tree_file = TreeFile { is_other_name, against, ..TreeFile::new(entry) };
-        let task = open::task(self.shared, (path, other_path), ends, finish, tree_file.into_owned());
+        let task = open::make_task(self.shared, (path, other_path), ends, finish, tree_file.into_owned());
         self.hand_on(waits, Arc::new(task), how)
     }
 }

@@ -137,7 +137,7 @@ impl BatchName<'_> {
         let ranges = if traits.made_up {
             None
         } else {
-            sizes::ranges(self.shared, &held, &meta, traits.source_magic, &source_path)?
+            sizes::data_ranges(self.shared, &held, &meta, traits.source_magic, &source_path)?
         };
         let ranges = match self.shared.settings.pieces {
             Some(pieces) => Some(pieces.to_vec()),
@@ -150,7 +150,7 @@ impl BatchName<'_> {
         let folder = self.cursor.source.folder_of(&self.name.name);
         let original = Original::new(source_path.clone(), held, meta, look).with_lasting_time();
         let original = Original { folder, watched, ..original };
-        let wish = resumed::wish(self.shared, Some(&original), how).filter(|_| !small);
+        let wish = resumed::resume_request(self.shared, Some(&original), how).filter(|_| !small);
         let staging = Staging { before, is_small: small, resumes: wish.as_ref() };
         self.directory().root.list.begin(
             &self.shared.ledger,
@@ -164,14 +164,14 @@ impl BatchName<'_> {
         let stage = || self.stage(&target_path, &original, staging);
         // In a folder of this user that only its mode closes, too.
         let mut landing = OpenTarget::StagedFile(self.directory().in_opened(stage)?);
-        let opened = Opened::file(original, ranges);
+        let opened = Opened::from_original(original, ranges);
         // One call copies a small file of a tree, and shares its blocks where the file system can.
         let shares = !small || self.directory().root.is_named();
         let how = How { try_reflink: how.try_reflink && shares, ..how };
-        let ends = open::ends(self.shared, &source_path, &target_path, opened, how, &mut landing);
+        let ends = open::make_ends(self.shared, &source_path, &target_path, opened, how, &mut landing);
         let ends = ends.inspect_err(|problem| landing.give_up(self.shared, problem))?;
         let (finish, owned) = (landing.into_finish(), tree_file.into_owned());
-        let task = open::task(self.shared, (source_path, target_path), ends, finish, owned);
+        let task = open::make_task(self.shared, (source_path, target_path), ends, finish, owned);
         if self.shared.settings.pieces.is_some() {
             task.keep_length()?;
         }
@@ -255,7 +255,7 @@ impl BatchName<'_> {
         if self.directory().root.is_named() {
             let at = FinalName { folder, name: name.clone(), path: path.to_path_buf() };
             return if self.shared.settings.options.durability.inplace {
-                confidential::in_place(self.shared, at, Some(original), &siblings)
+                confidential::open_in_place(self.shared, at, Some(original), &siblings)
             } else {
                 StagedFile::checked(at, Before::Anything, resumes, &siblings)
             };

@@ -73,7 +73,7 @@ impl BatchCursor {
                 Ok(None) => {}
                 Err(problem) => {
                     let size_bytes = || at.meta().ok().map(|meta| meta.size_bytes);
-                    shared.ledger.full.lacks(&problem, size_bytes);
+                    shared.ledger.full.count_missing(&problem, size_bytes);
                     self.directory.report(&shared.ledger, NotCopied::listed(&name), problem);
                 }
             }

@@ -115,7 +115,7 @@ fn replace(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<Option<FileId
         None => at.cursor.source.copy_attributes(at.name, &source_path, meta, to, keep, new),
     };
     let done = kept.and_then(|kept| {
-        at.shared.ledger.tell_lost(kept.map_err(wrong)?, || path.clone());
+        at.shared.ledger.report_lost(kept.map_err(wrong)?, || path.clone());
         let taken = TakenName::taken(at.shared, target, &at.name.name, &held, Some(meta));
         if stands {
             backup::of_entry(at.shared, at.directory(), taken, || {

@@ -41,7 +41,7 @@ pub(crate) fn compare(at: BatchName<'_>, meta: &Meta, now_ns: i128) -> Result<Op
         return Err(is_missing(&other_path, &path));
     };
     if there.kind != meta.kind {
-        let (one, other) = (change::what(meta.kind), change::what(there.kind));
+        let (one, other) = (change::kind_words(meta.kind), change::kind_words(there.kind));
         return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown_path(&other_path))));
     }
     let mut is_other_name = false;

@@ -114,7 +114,7 @@ pub(crate) fn committed(
     let is_right = flags.is_time_right(&source, there) && flags.is_owner_right(&source, there);
     if !is_right && !shared.settings.options.dry_run {
         let lost = attributes::lacks(meta, there, shared.settings.options.attributes.keep);
-        shared.ledger.tell_lost(lost, || entry.directory.target_path().join(&entry.name));
+        shared.ledger.report_lost(lost, || entry.directory.target_path().join(&entry.name));
     }
     if let Met::First(links) = linking::meet(shared, entry, meta, None, false)? {
         shared.ledger.committed_before(meta.size_bytes);
@@ -158,7 +158,7 @@ fn set_attributes(
     let (origin, path) = (entry.directory.source.origin()?, || target.path_of(&entry.name));
     let folder = target.file()?;
     if let Some(lost) = own_attributes::lost(shared, &folder, there) {
-        shared.ledger.tell_lost(lost, path);
+        shared.ledger.report_lost(lost, path);
         return Ok(false);
     }
     let held = names::hold_the(&folder, &entry.name, there).and_then(|held| held.ok_or(Errno::ENOENT));
@@ -178,7 +178,7 @@ fn set_attributes(
     let keep = shared.settings.options.attributes.keep;
     let lost = origin.copy_attributes(name, &from_path, meta, to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &path(), errno.0))?;
-    let is_whole = shared.ledger.tell_lost(lost, path).is_empty();
+    let is_whole = shared.ledger.report_lost(lost, path).is_empty();
     entry.directory.root.journal().inspect(|journal| journal.know(there));
     if alone {
         names::sync_of(opened, &folder, &entry.name)

@@ -85,7 +85,7 @@ impl<'run> FileOwner<'run> for Shared<'run> {
 
     fn handle_failed(&self, file: &Task, problem: Problem) {
         let Some(TreeFile { entry, .. }) = file.kept() else { return self.ledger.report(problem) };
-        let read = file.written().map_or(file, |written| written).original.as_ref();
+        let read = file.passed_file().map_or(file, |written| written).original.as_ref();
         let file_id = read.map(|original| id(&original.meta));
         let missed =
             NotCopied { file: file_id, overwrites: file.overwrites_target(), ..NotCopied::name(&entry.name) };

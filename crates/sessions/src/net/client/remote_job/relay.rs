@@ -367,7 +367,7 @@ impl BlockRoom {
 }
 
 fn over(over: OverBudget) -> NetFault {
-    NetFault::Refused(over.words().into())
+    NetFault::Refused(over.message().into())
 }
 
 /// Forwards one frame, if one comes. Its rest is waited for: the side that sends it waits for nothing else.

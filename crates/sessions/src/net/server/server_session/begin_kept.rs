@@ -43,7 +43,7 @@ impl BeginKept {
             .map_err(|error| refused(&shown, &options_error(&error.to_string())))?;
         let kept = BeginKept { begin, options };
         let bytes = kept.bytes();
-        ChargedValue::new(kept, bytes, share).map_err(|over| refused(&shown, over.words()))
+        ChargedValue::new(kept, bytes, share).map_err(|over| refused(&shown, over.message()))
     }
 
     /// Memory of it, and of what is made of it.
@@ -61,7 +61,7 @@ impl BeginKept {
 
 /// What patterns among the places stand for is kept, too.
 pub(super) fn charge_places(held: &mut Charge, places: &[ByteVec], to: ServedTo<'_>) -> Result<(), Problem> {
-    held.grow(of_places(places, to.way)).map_err(|over| refused(to.shown, over.words()))
+    held.grow(of_places(places, to.way)).map_err(|over| refused(to.shown, over.message()))
 }
 
 /// Memory of places, and of what is made of them.

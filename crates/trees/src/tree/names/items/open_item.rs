@@ -19,7 +19,7 @@ use crate::open::held::{BytesFrom, Elsewhere, Held, Original};
 use crate::open::opened::Opened;
 use crate::open::sizes::ranges_of;
 use crate::open::stripe::target::OpenStripe;
-use crate::open::{self, OpenTarget, confidential, ends, open_at, resumed};
+use crate::open::{self, OpenTarget, confidential, make_ends, open_at, resumed};
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::change::Change;
@@ -66,11 +66,11 @@ fn prepare(shared: &Shared<'_>, item: &Item, change: Option<Box<Change>>) -> Res
     let how = decide(&facts(shared, item, &opened), shared.settings.options);
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
-    let ends = ends(shared, &names.0, &names.1, opened, how, &mut landing);
+    let ends = make_ends(shared, &names.0, &names.1, opened, how, &mut landing);
     let ends = ends.inspect_err(|why| landing.give_up(shared, why))?;
     let (ranges, owned) =
         (ends.ranges.clone(), Owned { tree: None, kept: Some(Box::new(NamedFile { change })) });
-    let task = open::task(shared, names, ends, landing.into_finish(), owned);
+    let task = open::make_task(shared, names, ends, landing.into_finish(), owned);
     if shared.settings.pieces.is_some() {
         task.keep_length()?;
     }
@@ -145,7 +145,7 @@ fn open_elsewhere(
     let own = || Ok(held.ranges(&meta, run.settings.options.tuning.ignore_holes));
     let ranges = ranges_to(run, own, &meta, target);
     let ranges = ranges.map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))?;
-    Ok(Opened { ordinary: meta.size_bytes > 0, ..Opened::file(original(meta), Some(ranges)) })
+    Ok(Opened { ordinary: meta.size_bytes > 0, ..Opened::from_original(original(meta), Some(ranges)) })
 }
 
 fn open_path(run: &MoverRun<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
@@ -276,9 +276,9 @@ fn open_file(
         return confidential::in_order(run, name, Before::Anything, takes, original, siblings);
     }
     if run.settings.options.durability.inplace {
-        return confidential::in_place(run, FinalName::of_path(at)?, original, siblings);
+        return confidential::open_in_place(run, FinalName::of_path(at)?, original, siblings);
     }
-    let wish = resumed::wish(run, original, how);
+    let wish = resumed::resume_request(run, original, how);
     StagedFile::replacing(at, wish.as_ref(), siblings)
 }
 
