@@ -7,7 +7,6 @@ pub(crate) mod backup_place;
 pub(crate) mod directory;
 pub(crate) mod folded;
 pub(crate) mod lister;
-pub(crate) mod paths;
 pub(crate) mod root;
 pub mod side;
 pub(crate) mod visited;

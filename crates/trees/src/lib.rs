@@ -15,6 +15,7 @@ pub mod folder;
 pub mod job;
 mod list;
 pub mod listed;
+mod lock;
 pub mod origin;
 pub mod targets;
 pub mod tree;

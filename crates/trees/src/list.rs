@@ -17,18 +17,19 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use datapump_engine::Errno;
 
 use crate::list::header::SourceRoot;
 use crate::list::journal::TreeJournal;
+use crate::lock::Lock;
 use crate::problem::{Class, shown_path};
 use crate::run::ledger::Ledger;
 use crate::setup::options::Options;
 
 /// A folder on each device that is written to, by device.
-pub(crate) type Devices = Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>;
+pub(crate) type Devices = Lock<BTreeMap<u64, (PathBuf, Arc<File>)>>;
 
 /// The list of a folder that trees are copied to, or none. Several trees that go to one folder have one.
 #[derive(Debug, Default)]
@@ -37,7 +38,7 @@ pub(crate) struct List {
     /// What it will be of.
     late: Option<(Arc<File>, PathBuf, SourceRoot)>,
     is_begun: AtomicBool,
-    beginning: Mutex<()>,
+    beginning: Lock<()>,
     has_failed: AtomicBool,
 }
 
@@ -77,9 +78,9 @@ impl List {
         if self.is_begun.load(Ordering::Acquire) {
             return;
         }
-        let _one_at_a_time = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.beginning.lock();
         let journal = self.journal.get_or_init(|| self.make(ledger, options));
-        for (&device, (path, folder)) in &*devices.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (&device, (path, folder)) in &*devices.lock() {
             journal.as_ref().inspect(|journal| journal.witness(device, folder, path));
         }
         self.is_begun.store(true, Ordering::Release);

@@ -3,25 +3,21 @@
 //!
 //! Must not know: how they lie in each other.
 
+use crate::lock::Lock;
 use datapump_files::identity::FileId;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The folders, and how many times each is on its way.
 #[derive(Debug, Default)]
-pub(crate) struct Alive(Mutex<HashMap<FileId, u32>>);
+pub(crate) struct Alive(Lock<HashMap<FileId, u32>>);
 
 impl Alive {
-    fn counts(&self) -> MutexGuard<'_, HashMap<FileId, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn add(&self, folder: FileId) {
-        *self.counts().entry(folder).or_default() += 1;
+        *self.0.lock().entry(folder).or_default() += 1;
     }
 
     pub(crate) fn remove(&self, folder: FileId) {
-        let mut counts = self.counts();
+        let mut counts = self.0.lock();
         let count = counts.get_mut(&folder).expect("it was added");
         *count -= 1;
         if *count == 0 {
@@ -30,7 +26,7 @@ impl Alive {
     }
 
     pub(crate) fn has(&self, folder: FileId) -> bool {
-        self.counts().contains_key(&folder)
+        self.0.lock().contains_key(&folder)
     }
 }
 
@@ -46,6 +42,6 @@ mod tests {
         alive.remove(folder);
         assert!(alive.has(folder));
         alive.remove(folder);
-        assert!(!alive.has(folder) && alive.counts().is_empty());
+        assert!(!alive.has(folder) && alive.0.lock().is_empty());
     }
 }

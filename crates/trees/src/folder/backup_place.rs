@@ -5,11 +5,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use datapump_engine::Errno;
 
 use crate::folder::side::FolderSide;
+use crate::lock::Lock;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::settings::Settings;
 use crate::setup::options::Backup;
@@ -27,9 +28,9 @@ pub(crate) struct BackupPlace {
     /// The folder that the user named as the target, and the way from there to the tree's root.
     base: Option<(Arc<File>, PathBuf)>,
     /// The folder of backups, once it is there.
-    open: Mutex<Option<Arc<File>>>,
+    open: Lock<Option<Arc<File>>>,
     /// Held while folders in it are made.
-    making: Mutex<()>,
+    making: Lock<()>,
     /// The project (quota) that is handed down to what is made in it.
     project: Option<u32>,
     way_down: WayDown,
@@ -151,7 +152,7 @@ impl BackupPlace {
         let (Some(backup), Some((base, way))) = (&settings.options.backup, &self.base) else {
             return Ok(None);
         };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if open.is_none() {
             *open = match (backup.open(base, false, settings.is_confined), makes) {
                 (Err(Errno::ENOENT), Some((folders, target))) => {
@@ -188,7 +189,7 @@ impl BackupPlace {
     ) -> Outcome<Option<File>> {
         let Some((base, way)) = &self.base else { return Ok(None) };
         let Some(open) = self.opened(settings, Some((folders, target)))? else { return Ok(None) };
-        let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.making.lock();
         let found = |levels| target.ancestors().nth(levels).map(|side| side.meta);
         let originals = Originals { base, found: &found };
         folders.open_below(&open, &way.join(target.relative()), originals).map(Some)

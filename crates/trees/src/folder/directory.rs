@@ -14,8 +14,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datapump_core::journal::PathSum;
 
@@ -25,6 +25,7 @@ use crate::folder::root::Root;
 use crate::folder::side::{FolderSide, Refusal};
 use crate::folder::visited::{self, FolderKey};
 use crate::listed::Name;
+use crate::lock::Lock;
 use crate::problem::{Operation, Problem};
 use crate::targets::name_claims::Claims;
 use datapump_core::name::{Content, Unverified};
@@ -55,15 +56,15 @@ pub(crate) struct Directory {
     /// Of its path, for the marks of the files in it.
     pub(crate) path_sum: PathSum,
     pending: AtomicU32,
-    put_off: Mutex<PutOff>,
+    put_off: Lock<PutOff>,
     /// Where the listing goes on; used by the one lane that has it.
     cookie: AtomicU64,
     /// Names that the listing has given so far.
-    listed: Mutex<NamesOnce>,
-    /// Names that were listed before it is their turn.
-    listed_early: Mutex<ListedEarly>,
+    listed: Lock<NamesOnce>,
+    /// Names that were listed before it is their turn. Locked while the folder is listed.
+    pub(crate) listed_early: Lock<ListedEarly>,
     /// Names that another host was asked for together, and whether it has them.
-    looked_at: Mutex<HashMap<OsString, bool>>,
+    looked_at: Lock<HashMap<OsString, bool>>,
 }
 
 /// What holds for all files of a folder, found out once.
@@ -93,12 +94,6 @@ impl Traits {
     /// The target folder lets no name go: nothing in it gets a temporary one.
     pub(crate) fn append_only(&self) -> bool {
         self.target_flags.is_append_only
-    }
-
-    /// Files in the target folder have the times that they are given, and by content and attributes that of what was
-    /// done last: the file systems of which one sync does for all are those that do so (`disk/kind.rs`).
-    pub(crate) fn tells_times(&self) -> bool {
-        self.syncs_whole
     }
 }
 
@@ -243,11 +238,11 @@ impl Directory {
             claims,
             path_sum,
             pending: AtomicU32::new(1),
-            put_off: Mutex::default(),
+            put_off: Lock::default(),
             cookie: AtomicU64::new(0),
-            listed: Mutex::default(),
-            listed_early: Mutex::default(),
-            looked_at: Mutex::default(),
+            listed: Lock::default(),
+            listed_early: Lock::default(),
+            looked_at: Lock::default(),
         })
     }
 
@@ -277,7 +272,7 @@ impl Directory {
     pub(crate) fn note_walk(&self, found: &Meta, is_young: bool) {
         let above = self.parent.as_ref().map_or(visited::ROOT, |parent| parent.folder_key);
         self.root.visited.note(self.folder_key, above, &self.source.name, found, is_young);
-        *self.listed_early() = ListedEarly::default();
+        *self.listed_early.lock() = ListedEarly::default();
         self.set_cookie(0);
     }
 
@@ -286,14 +281,9 @@ impl Directory {
         self.root.visited.note_names(self.folder_key, cookie, names);
     }
 
-    /// Names that were listed before it is their turn. Locked while the folder is listed.
-    pub(crate) fn listed_early(&self) -> MutexGuard<'_, ListedEarly> {
-        self.listed_early.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Another host was asked for these names.
     pub(crate) fn note_looked_at(&self, names: &[Name]) {
-        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked_at = self.looked_at.lock();
         for name in names {
             if let Some(told) = &name.told {
                 looked_at.insert(name.name.clone(), told.meta.is_ok());
@@ -303,7 +293,7 @@ impl Directory {
 
     /// Whether the source has a name that another host was asked for.
     pub(crate) fn looked_at(&self, name: &OsStr) -> Option<bool> {
-        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+        self.looked_at.lock().get(name).copied()
     }
 
     /// Of names that were listed, those that did not come before.
@@ -313,7 +303,7 @@ impl Directory {
         let was_walked = |name: &Name| visited.has(visited.below(self.folder_key, &name.name));
         let changed_ns = |name: &Name| origin.changed_ns(name, || was_walked(name));
         let names = visited.new_ones(self.folder_key, names, changed_ns);
-        Ok(self.listed.lock().unwrap_or_else(PoisonError::into_inner).new_ones(&origin, names))
+        Ok(self.listed.lock().new_ones(&origin, names))
     }
 
     pub(crate) fn set_cookie(&self, cookie: u64) {
@@ -343,7 +333,7 @@ impl Directory {
 
     /// Puts a name off; false if its turn has come.
     pub(crate) fn put_off(&self, name: &Name) -> bool {
-        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut put_off = self.put_off.lock();
         if !put_off.is_their_turn {
             put_off.names.push(name.clone());
         }
@@ -352,7 +342,7 @@ impl Directory {
 
     /// The next of them, when nothing else in the folder is on its way.
     pub(crate) fn next_put_off(&self) -> Option<Name> {
-        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut put_off = self.put_off.lock();
         put_off.is_their_turn = true;
         put_off.names.pop()
     }

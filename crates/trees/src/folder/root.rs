@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use datapump_core::journal::PathSum;
 
@@ -14,6 +14,7 @@ use crate::folder::backup_place::BackupPlace;
 use crate::folder::visited::{FolderKey, Visited};
 use crate::list::List;
 use crate::list::journal::TreeJournal;
+use crate::lock::Lock;
 use crate::problem::Problem;
 use crate::run::ledger::Ledger;
 use datapump_files::disk::Meta;
@@ -59,7 +60,7 @@ pub(crate) struct Root {
     /// What its folders were when they were walked.
     pub(crate) visited: Visited,
     /// Folders at the target that are removed before names of the source can be copied there.
-    in_the_way: Mutex<HashMap<FolderKey, InTheWay>>,
+    pub(crate) in_the_way: Lock<HashMap<FolderKey, InTheWay>>,
     /// Its folders that are on their way.
     pub(crate) alive: Alive,
     /// The folder that the target's root was made in.
@@ -89,7 +90,7 @@ impl Root {
             shares_list: false,
             path_sum: PathSum::ROOT,
             visited: Visited::default(),
-            in_the_way: Mutex::default(),
+            in_the_way: Lock::default(),
             alive: Alive::default(),
             made_in: None,
             backups: BackupPlace::default(),
@@ -103,18 +104,14 @@ impl Root {
 
     /// Whether a folder at the target is in the way of a name that waits for it to go.
     pub(crate) fn is_in_the_way(&self, key: FolderKey) -> bool {
-        self.in_the_way().get(&key) == Some(&InTheWay::Waits)
+        self.in_the_way.lock().get(&key) == Some(&InTheWay::Waits)
     }
 
     /// The wait for a folder is over.
     pub(crate) fn end_wait(&self, key: FolderKey, end: InTheWay) {
-        if let Some(state) = self.in_the_way().get_mut(&key) {
+        if let Some(state) = self.in_the_way.lock().get_mut(&key) {
             *state = end;
         }
-    }
-
-    pub(crate) fn in_the_way(&self) -> MutexGuard<'_, HashMap<FolderKey, InTheWay>> {
-        self.in_the_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was committed. `None` where nothing is written, or not yet.

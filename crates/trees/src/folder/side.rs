@@ -16,11 +16,12 @@ mod opened_up;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use datapump_engine::Errno;
 
 use crate::listed::Name;
+use crate::lock::Lock;
 use crate::origin::Origin;
 use crate::origin::source_host::{RemoteOrigin, SourceHost};
 use crate::problem::{Class, Operation, Problem};
@@ -46,7 +47,7 @@ pub struct FolderSide {
     is_young: bool,
     place: SidePlace,
     /// Whether it could be, once that was needed.
-    opened_up: Mutex<Option<bool>>,
+    opened_up: Lock<Option<bool>>,
     /// Of a folder that is open for another host: what it takes of the session's part.
     charge: Option<Charge>,
     /// Names that the user gave, where that makes a difference.
@@ -58,7 +59,7 @@ pub struct FolderSide {
 enum SidePlace {
     /// On this host.
     Here {
-        open: Mutex<Weak<File>>,
+        open: Lock<Weak<File>>,
         /// How a root is had; `None` of a folder in another.
         root: Option<RootFile>,
         keeper: Arc<Keeper>,
@@ -75,7 +76,7 @@ enum SidePlace {
 #[derive(Debug)]
 enum RootFile {
     /// It stays open.
-    Open(Mutex<Arc<File>>),
+    Open(Lock<Arc<File>>),
     /// One of many: it is closed and opened again like any other folder.
     Again(Arc<dyn OpensRoot>),
 }
@@ -99,8 +100,8 @@ impl FolderSide {
         file: Arc<File>,
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
-        let root = RootFile::Open(Mutex::new(Arc::clone(&file)));
-        FolderSide::root_with(path, &file, Mutex::default(), root, keeper)
+        let root = RootFile::Open(Lock::new(Arc::clone(&file)));
+        FolderSide::root_with(path, &file, Lock::default(), root, keeper)
     }
 
     /// The root of one tree of many, which was just opened and does not stay open.
@@ -112,14 +113,14 @@ impl FolderSide {
     ) -> Result<Arc<FolderSide>, Problem> {
         let file = Arc::new(file);
         keeper.keep(&file);
-        let open = Mutex::new(Arc::downgrade(&file));
+        let open = Lock::new(Arc::downgrade(&file));
         FolderSide::root_with(path, &file, open, RootFile::Again(opens), keeper)
     }
 
     fn root_with(
         path: &Path,
         file: &File,
-        open: Mutex<Weak<File>>,
+        open: Lock<Weak<File>>,
         root: RootFile,
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
@@ -149,7 +150,7 @@ impl FolderSide {
             meta,
             is_young,
             place,
-            opened_up: Mutex::default(),
+            opened_up: Lock::default(),
             charge: None,
             given: None,
         })
@@ -205,7 +206,7 @@ impl FolderSide {
         keeper.keep(&file);
         let is_young = tick::is_young(now_ns, &meta, || magic(&file));
         let place = SidePlace::Here {
-            open: Mutex::new(Arc::downgrade(&file)),
+            open: Lock::new(Arc::downgrade(&file)),
             root: None,
             keeper: Arc::clone(keeper),
             follow,
@@ -213,7 +214,7 @@ impl FolderSide {
         };
         let below = FolderSide::new(Some(self), name, meta, is_young, place);
         if was_closed {
-            *locked(&below.opened_up) = Some(true);
+            *below.opened_up.lock() = Some(true);
             below.owe_mode();
         }
         Ok(below)
@@ -360,8 +361,8 @@ impl FolderSide {
             unreachable!("a folder of another host is no open file")
         };
         match root {
-            Some(RootFile::Open(file)) => Some(Arc::clone(&locked(file))),
-            Some(RootFile::Again(_)) | None => locked(open).upgrade(),
+            Some(RootFile::Open(file)) => Some(Arc::clone(&file.lock())),
+            Some(RootFile::Again(_)) | None => open.lock().upgrade(),
         }
     }
 
@@ -369,7 +370,7 @@ impl FolderSide {
     /// folder once.
     pub(crate) fn rewind(&self) -> Result<(), Problem> {
         if let SidePlace::Here { root: Some(RootFile::Open(file)), .. } = &self.place {
-            let mut file = locked(file);
+            let mut file = file.lock();
             *file = Arc::new(
                 names::open_folder(&file, OsStr::new("."))
                     .map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?,
@@ -412,7 +413,7 @@ impl FolderSide {
             return Err(Problem::new(Class::Changed, Operation::OpenAgain, &self.path(), words));
         }
         if let SidePlace::Here { open, keeper, .. } = &self.place {
-            *locked(open) = Arc::downgrade(&file);
+            *open.lock() = Arc::downgrade(&file);
             if stays_open {
                 keeper.keep(&file);
             }
@@ -480,10 +481,6 @@ fn open_and_stat(above: &OriginFolder, name: &OsStr) -> Result<(File, Meta), Err
 fn with_meta(file: File) -> Result<(File, Meta), Errno> {
     let meta = file_meta(&file)?;
     Ok((file, meta))
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

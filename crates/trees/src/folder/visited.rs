@@ -18,12 +18,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use datapump_core::walked::{FolderNames, MovingNames, StoredNames, WalkedName};
 
 use crate::folder::side::FolderSide;
 use crate::listed::Name;
+use crate::lock::Lock;
 pub(crate) use crate::origin::folder_way::{FolderKey, FolderStep};
 use crate::problem::Problem;
 use crate::setup::budget::charged::ChargedRoom;
@@ -53,7 +53,7 @@ pub(crate) enum Keeps {
 #[derive(Debug, Default)]
 pub(crate) struct Visited {
     keeps: Keeps,
-    states: Mutex<FolderStates>,
+    states: Lock<FolderStates>,
     hasher: RandomState,
 }
 
@@ -125,12 +125,12 @@ pub(crate) enum AsWalked {
 impl Visited {
     /// Keeps what folders are for so long.
     pub(crate) fn keeping(keeps: Keeps, hasher: &RandomState) -> Visited {
-        Visited { keeps, states: Mutex::default(), hasher: hasher.clone() }
+        Visited { keeps, states: Lock::default(), hasher: hasher.clone() }
     }
 
     /// With room for names. Those that are kept until the end are written where they do not fit in memory.
     pub(crate) fn in_room(self, room: Box<dyn RecordRoom>) -> Visited {
-        self.states().records = RecordStore::new(room, self.keeps == Keeps::All);
+        self.states.lock().records = RecordStore::new(room, self.keeps == Keeps::All);
         self
     }
 
@@ -155,7 +155,7 @@ impl Visited {
         if !self.keeps_some() {
             return Ok(());
         }
-        let mut states = self.states();
+        let mut states = self.states.lock();
         let FolderStates { of, room, .. } = &mut *states;
         room.make(of.len(), 1, FOLDER_BYTES + source.name.len(), |bytes| source.charge_there(bytes))
     }
@@ -174,7 +174,7 @@ impl Visited {
         }
         let name = if folder == ROOT { OsString::new() } else { name.to_owned() };
         let numbers = self.numbers(meta);
-        let mut states = self.states();
+        let mut states = self.states.lock();
         states.forget_missed(folder);
         let earlier = states.of.remove(&folder);
         let len_before = earlier.as_ref().map_or(0, WalkedFolder::len_in_memory);
@@ -195,7 +195,7 @@ impl Visited {
             return;
         }
         let walked: Vec<WalkedName> = names.iter().map(|name| self.walked_name(name)).collect();
-        let mut states = self.states();
+        let mut states = self.states.lock();
         if let Err(problem) = states.make_room_for_names(walked.len()) {
             states.lacks.get_or_insert(problem);
             states.forget(folder);
@@ -220,7 +220,7 @@ impl Visited {
         names: Vec<Name>,
         changed_ns: impl Fn(&Name) -> Option<i128>,
     ) -> Vec<Name> {
-        let mut states = self.states();
+        let mut states = self.states.lock();
         let since_ns = states.of.get(&folder).map_or(i128::MIN, |state| state.since_before_ns);
         let Some(before) = states.names(folder, WhichWalk::Before) else { return names };
         let same: Vec<bool> = names.iter().map(|name| before.has_same(self.walked_name(name))).collect();
@@ -245,36 +245,36 @@ impl Visited {
         if !self.keeps_some() {
             return None;
         }
-        self.states().names(folder, WhichWalk::Last)?.has(self.key_of(name))
+        self.states.lock().names(folder, WhichWalk::Last)?.has(self.key_of(name))
     }
 
     /// The folder is done.
     pub(crate) fn done(&self, folder: FolderKey) {
         match self.keeps {
             Keeps::Nothing => {}
-            Keeps::WorkedOn => self.states().forget(folder),
-            Keeps::All => self.states().change(folder, |state| state.before = None),
+            Keeps::WorkedOn => self.states.lock().forget(folder),
+            Keeps::All => self.states.lock().change(folder, |state| state.before = None),
         }
     }
 
     /// Whether the folder was walked.
     pub(crate) fn has(&self, folder: FolderKey) -> bool {
-        self.states().of.contains_key(&folder)
+        self.states.lock().of.contains_key(&folder)
     }
 
     /// Device and inode number of the folder when it was walked.
     pub(crate) fn id_of(&self, folder: FolderKey) -> Option<FileId> {
-        self.states().of.get(&folder).map(|walked| walked.numbers.id)
+        self.states.lock().of.get(&folder).map(|walked| walked.numbers.id)
     }
 
     /// Device and inode numbers of all folders that were walked.
     pub(crate) fn ids(&self) -> Vec<FileId> {
-        self.states().of.values().map(|walked| walked.numbers.id).collect()
+        self.states.lock().of.values().map(|walked| walked.numbers.id).collect()
     }
 
     /// Whether the folder was walked and is what it was then.
     pub(crate) fn is_as_walked(&self, folder: FolderKey, now: &Meta) -> AsWalked {
-        let states = self.states();
+        let states = self.states.lock();
         let Some(walked) = states.of.get(&folder) else { return AsWalked::Replaced };
         let (then, now) = (walked.numbers, self.numbers(now));
         if then.id != now.id {
@@ -305,10 +305,10 @@ impl Visited {
         let numbers = self.numbers(now);
         let since_ns =
             |state: &WalkedFolder| if state.numbers == numbers { i128::MAX } else { state.since_ns };
-        let since_ns = self.states().of.get(&folder).map_or(i128::MIN, since_ns);
+        let since_ns = self.states.lock().of.get(&folder).map_or(i128::MIN, since_ns);
         let is_old = since_ns == i128::MAX
             || names.iter().filter_map(changed_ns).all(|changed_ns| changed_ns < since_ns);
-        let mut states = self.states();
+        let mut states = self.states.lock();
         let is_same =
             is_old && states.names(folder, WhichWalk::Last).is_some_and(|names| names.is_same(&listed));
         if let Some(walked) = states.of.get_mut(&folder).filter(|_| is_same) {
@@ -319,31 +319,27 @@ impl Visited {
 
     /// Why not all names are recorded, if they are not.
     pub(crate) fn lacks(&self) -> Option<Problem> {
-        self.states().lacks.clone()
+        self.states.lock().lacks.clone()
     }
 
     /// Nothing of what lies below the folder is removed.
     pub(crate) fn guard(&self, folder: FolderKey) {
-        self.states().guarded.insert(folder);
+        self.states.lock().guarded.insert(folder);
     }
 
     /// Folders below which nothing is removed.
     pub(crate) fn guarded(&self) -> BTreeSet<FolderKey> {
-        self.states().guarded.clone()
+        self.states.lock().guarded.clone()
     }
 
     /// Whether a name of the target may be on its way in the source.
     pub(crate) fn may_be_on_its_way(&self, name: &OsStr) -> bool {
-        self.states().met.may_have(self.key_of(name))
+        self.states.lock().met.may_have(self.key_of(name))
     }
 
     /// The path of a folder that was walked.
     pub(crate) fn path_of(&self, folder: FolderKey, root: &Path) -> PathBuf {
         self.chain(folder).iter().fold(root.to_path_buf(), |path, (_, name)| path.join(name))
-    }
-
-    fn states(&self) -> MutexGuard<'_, FolderStates> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A name that is added, removed or moved changes both times of its folder; the second cannot be set back.

@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use datapump_core::journal::{HEADER_BYTES, Header, JournalEntry, PathSum, is_list, is_torn, marks};
 use datapump_engine::{Errno, Handle};
@@ -23,6 +23,7 @@ use crate::list::checkpoint::{Checkpoint, Written};
 use crate::list::header::{SourceRoot, header};
 use crate::list::list_clock::since;
 use crate::list::list_file::{header_in, open_own};
+use crate::lock::Lock;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::ledger::Ledger;
@@ -60,7 +61,7 @@ pub(crate) struct TreeJournal {
     /// The list itself.
     id: FileId,
     /// Files that an earlier run committed and this one left: device and inode.
-    known: Mutex<HashSet<FileId>>,
+    known: Lock<HashSet<FileId>>,
 }
 
 /// A list that stood before this run, or not.
@@ -167,7 +168,7 @@ impl TreeJournal {
             begun_ns: header.begun_ns,
             since_ns: 0,
             id: (0, 0),
-            known: Mutex::default(),
+            known: Lock::default(),
         })
     }
 
@@ -194,7 +195,7 @@ impl TreeJournal {
             begun_ns: header.begun_ns,
             since_ns: 0,
             id: (0, 0),
-            known: Mutex::default(),
+            known: Lock::default(),
         })
     }
 
@@ -231,12 +232,8 @@ impl TreeJournal {
     /// This run gave a file that stood there attributes or another name, and knows it for right.
     pub(crate) fn know(&self, there: &Meta) {
         if self.stood {
-            self.known().insert(id(there));
+            self.known.lock().insert(id(there));
         }
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashSet<FileId>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether something that stands in its folder is the list itself.
@@ -259,7 +256,7 @@ impl TreeJournal {
     pub(crate) fn is_settled(&self, there: &Meta, born_ns: impl FnOnce() -> i128) -> bool {
         let is_new = |born_ns: i128| born_ns == 0 || born_ns >= self.since_ns;
         let is_made = || there.ctime_ns >= self.since_ns && is_new(born_ns());
-        !self.unverified.may_reach(there) || self.known().contains(&id(there)) || is_made()
+        !self.unverified.may_reach(there) || self.known.lock().contains(&id(there)) || is_made()
     }
 
     /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.

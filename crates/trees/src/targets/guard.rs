@@ -21,8 +21,9 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use crate::lock::Lock;
 use crate::origin::source_host::SourceHost;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
@@ -53,7 +54,7 @@ pub(crate) struct Guard {
     claims: TargetClaims,
     pub(crate) followed: FollowedLinks,
     /// Whose the names of folders are that named sources go to, where two may be one to the file system.
-    owners: Mutex<HashMap<FileId, NameOwners>>,
+    owners: Lock<HashMap<FileId, NameOwners>>,
 }
 
 /// A source of this host.
@@ -224,7 +225,7 @@ impl Guard {
         if self.sources.len() < 2 || !may_fold_names(folder) {
             return Some(give());
         }
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = self.owners.lock();
         let owners = owners.entry(own).or_default();
         match names::metadata(folder, name) {
             Ok(existing) if !owners.take(folder, &existing, name) => return None,

@@ -17,9 +17,8 @@ use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::event::Event;
 use crate::setup::options::{Options, Selection};
-use crate::targets::guard::GuardRules;
-use crate::targets::guard::backups;
 use crate::targets::guard::start::{CoveredSource, Start};
+use crate::targets::guard::{GuardRules, backups};
 use crate::targets::stripe_refusals;
 use crate::targets::target_names::TargetNames;
 use datapump_core::selection::Select;
@@ -56,8 +55,9 @@ pub(crate) fn items(
             Err(Unfit::Alone(problem)) => problems.push(problem),
             Err(Unfit::All(problem)) => return Err(problem),
             Err(Unfit::Twice(path)) => {
-                let first = items.iter_mut().find(|item| item.target.path() == Some(&path));
-                first.into_iter().for_each(|first| first.told.push(given_twice(source)));
+                if let Some(first) = items.iter_mut().find(|item| item.target.path() == Some(&path)) {
+                    first.told.push(Event::Notice(format!("'{source}' is given twice: copied once")));
+                }
             }
         }
     }
@@ -102,10 +102,6 @@ fn leave_to_trees(items: &mut Vec<Item>, covered: Vec<CoveredSource>) {
             )));
         }
     }
-}
-
-fn given_twice(source: &Place) -> Event {
-    Event::Notice(format!("'{source}' is given twice: copied once"))
 }
 
 /// The targets for a report, as far as it has room: of names without end it is the first ones.

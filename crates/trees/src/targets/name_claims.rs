@@ -14,15 +14,15 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, PoisonError};
 
 use crate::listed::batches;
+use crate::lock::Lock;
 use datapump_files::disk::{self, FileKind, Meta, names};
 use datapump_files::identity::{FileId, id};
 
 /// The entries of one folder and the names that they belong to. Kept only as long as the folder is worked on.
 #[derive(Debug, Default)]
-pub(crate) struct Claims(Mutex<ClaimedNames>);
+pub(crate) struct Claims(Lock<ClaimedNames>);
 
 #[derive(Debug, Default)]
 struct ClaimedNames {
@@ -67,7 +67,7 @@ impl Claims {
 
     /// Takes an entry that a name found, or that was just made under it; false if it belongs to another name.
     pub(crate) fn take(&self, folder: &File, entry: &Meta, name: &OsStr) -> bool {
-        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut claimed = self.0.lock();
         let ClaimedNames { owners, entries, known } = &mut *claimed;
         let file = id(entry);
         let Some(owner) = owners.get_mut(&file) else {
@@ -97,20 +97,20 @@ impl Claims {
 impl Claims {
     /// Whether two names of one number are two entries.
     pub(crate) fn are_listed(&self, folder: &File, names: [&OsStr; 2]) -> bool {
-        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut claimed = self.0.lock();
         claimed.known.are_listed(folder, names)
     }
 
     /// This run made the name, and nothing stood there.
     pub(crate) fn note_made(&self, name: &OsStr) {
-        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut claimed = self.0.lock();
         let EntryNames { made, hasher, .. } = &mut claimed.known;
         made.insert(hasher.hash_one(name));
     }
 
     /// A new entry of a file that has several.
     pub(crate) fn add(&self, entry: &Meta, name: &OsStr) {
-        let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut claimed = self.0.lock();
         let ClaimedNames { owners, entries, .. } = &mut *claimed;
         let owner = owners.entry(id(entry)).or_insert_with(|| Owners::new(name));
         if !owner.has(name) {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem, shown_path};
@@ -111,13 +111,10 @@ impl TargetNames {
 /// followed.
 fn is_one_place(one: &Place, other: &Place) -> bool {
     match (one.local_path(), other.local_path()) {
-        (Some(one), Some(other)) => is_one_path(one, other),
+        (Some(one), Some(other)) => {
+            one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+        }
         (None, None) => one.path().is_some() && one.path() == other.path(),
         _ => false,
     }
-}
-
-/// Whether both paths lead to the same name.
-fn is_one_path(one: &Path, other: &Path) -> bool {
-    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

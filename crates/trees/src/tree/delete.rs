@@ -41,7 +41,7 @@ use pass::{DeletePass, DeleteStep, KeptNames};
 /// is done that they lead to.
 pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<Directory>]) -> bool {
     if shared.ledger.tally().keeps_all() || shared.stop.load(Ordering::Relaxed) {
-        shared.trees.pruning().verdict = PruneVerdict::Open;
+        shared.trees.pruning.lock().verdict = PruneVerdict::Open;
         return false;
     }
     let clock = &shared.settings.platform.clock;
@@ -73,7 +73,7 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
         }
     };
     let walks_again = matches!(verdict, PruneVerdict::Open);
-    shared.trees.pruning().verdict = verdict;
+    shared.trees.pruning.lock().verdict = verdict;
     waits.deleting += clock.now_ns() - start_ns;
     walks_again
 }
@@ -90,7 +90,7 @@ fn next_pass(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Option<Nex
     let found = looks::find(shared, roots)?;
     count.check_names_known()?;
     let walks = shared.settings.writes && !shared.settings.options.dry_run;
-    Ok(Some(shared.trees.pruning().passes.handle_looks(found, walks)))
+    Ok(Some(shared.trees.pruning.lock().passes.handle_looks(found, walks)))
 }
 
 /// Reports the names that no walk copied: from now on their problems count.
@@ -114,12 +114,12 @@ fn each_tree(
 
 /// Whether something is too much and may go.
 pub(crate) fn has_some(shared: &Shared<'_>) -> bool {
-    matches!(shared.trees.pruning().verdict, PruneVerdict::Removes(_))
+    matches!(shared.trees.pruning.lock().verdict, PruneVerdict::Removes(_))
 }
 
 /// Whether it is known that nothing is removed.
 pub(crate) fn has_none(shared: &Shared<'_>) -> bool {
-    matches!(shared.trees.pruning().verdict, PruneVerdict::Nothing | PruneVerdict::TooRestless)
+    matches!(shared.trees.pruning.lock().verdict, PruneVerdict::Nothing | PruneVerdict::TooRestless)
 }
 
 /// A walk over the target by what the looks found.
@@ -129,7 +129,7 @@ fn pass_by_looks<'run>(
     roots: &'run [Arc<Directory>],
 ) -> DeletePass<'run> {
     let mut pass = DeletePass::new(shared, step, roots);
-    if let PruneVerdict::Removes(restless) = &shared.trees.pruning().verdict {
+    if let PruneVerdict::Removes(restless) = &shared.trees.pruning.lock().verdict {
         pass.restless.clone_from(restless);
     }
     let is_guarded = roots.iter().any(|root| !root.root.visited.guarded().is_empty());
@@ -139,7 +139,7 @@ fn pass_by_looks<'run>(
 
 /// Whether nothing is removed because the source was not quiet.
 fn has_too_restless(shared: &Shared<'_>) -> bool {
-    matches!(shared.trees.pruning().verdict, PruneVerdict::TooRestless)
+    matches!(shared.trees.pruning.lock().verdict, PruneVerdict::TooRestless)
 }
 
 /// Removes what is too much in these trees; with `ways` folders in the way alone, with what is in them.
@@ -151,7 +151,7 @@ pub(crate) fn delete(
     let mut remove = pass_by_looks(shared, DeleteStep::Remove, roots);
     remove.ways = ways;
     let removed = roots.iter().enumerate().try_for_each(|(tree, root)| remove.tree(tree, root));
-    shared.trees.pruning().removed = remove.found;
+    shared.trees.pruning.lock().removed = remove.found;
     if ways.is_none() {
         report_guarded(shared, roots);
         report_unknown(shared);
@@ -189,7 +189,7 @@ fn report_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
 
 /// Behind all that is removed: a problem would keep the rest.
 fn report_unknown(shared: &Shared<'_>) {
-    let unknown = std::mem::take(&mut shared.trees.pruning().unknown);
+    let unknown = std::mem::take(&mut shared.trees.pruning.lock().unknown);
     for path in unknown {
         let words = "nothing shows whether something is mounted there (statx(2) is refused or too old, and /proc is not \
                      mounted): nothing in it was removed (--delete); mount /proc (mount -t proc proc /proc), and run the \

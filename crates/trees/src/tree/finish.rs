@@ -46,7 +46,7 @@ enum ListEnd {
 /// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on. Where
 /// the syncs went well the list says that nothing that stands there is in doubt.
 pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
-    let mut trees_done = std::mem::take(&mut *shared.trees.trees_done());
+    let mut trees_done = std::mem::take(&mut *shared.trees.trees_done.lock());
     trees_done.sort_by_key(|directory| directory.root.number);
     delete::report_missed(shared);
     if !is_complete {
@@ -138,7 +138,7 @@ pub(crate) fn delete_rest(
         // Of a copy that was refused as a whole nothing else is expected.
         if !shared.ledger.failed_whole.load(Ordering::Relaxed) {
             let flag = if shared.settings.options.deletion.mirror { "" } else { " (--delete)" };
-            let what = if shared.trees.pruning().removed > 0 { "nothing else" } else { "nothing" };
+            let what = if shared.trees.pruning.lock().removed > 0 { "nothing else" } else { "nothing" };
             let words = format!("{what} was removed{flag}, because not everything was copied");
             shared.ledger.warn_once(words);
         }
@@ -191,7 +191,7 @@ pub(crate) fn close_folders(shared: &Shared<'_>) {
 
 pub(in crate::tree) fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) {
     shared.ledger.watch.enter(Phase::Syncing);
-    let (devices, mut said) = (shared.trees.devices(), Ok(()));
+    let (devices, mut said) = (shared.trees.devices.lock(), Ok(()));
     for (path, folder) in devices.values() {
         let _stage = within(CpuStage::Sync);
         if let Err(errno) = names::sync_all(folder) {

@@ -17,7 +17,7 @@ use std::fs::File;
 use std::hash::RandomState;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use datapump_core::name::NameOptions;
 use rustix::process::{getegid, getgroups};
@@ -25,6 +25,7 @@ use rustix::process::{getegid, getgroups};
 use crate::folder::directory::{Batch, Directory, NamedFolder};
 use crate::folder::root::Root;
 use crate::folder::side::{FolderSide, Keeper};
+use crate::lock::Lock;
 use crate::origin::source_host::SourceHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
@@ -78,15 +79,15 @@ pub(crate) struct Trees {
     /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
     walking: AtomicUsize,
     /// The roots of all trees that were started.
-    roots: Mutex<Vec<Weak<Root>>>,
+    roots: Lock<Vec<Weak<Root>>>,
     /// Roots of which everything but the root itself is done.
-    pub(crate) trees_done: Mutex<Vec<Arc<Directory>>>,
+    pub(crate) trees_done: Lock<Vec<Arc<Directory>>>,
     /// Folders that names go to which the user gave.
-    named_folders: Mutex<BTreeMap<FileId, NamedFolder>>,
+    pub(crate) named_folders: Lock<BTreeMap<FileId, NamedFolder>>,
     /// Groups of such names that were begun and are not done.
     pub(crate) names_begun: AtomicUsize,
     /// A folder on each device that is written to, to sync it at the end.
-    pub(crate) devices: Mutex<BTreeMap<u64, (PathBuf, Arc<File>)>>,
+    pub(crate) devices: Lock<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Folders that were made for backups.
     pub(crate) backup_folders: BackupFolders,
     /// Folders of the targets that were closed to this user, their owner.
@@ -96,19 +97,19 @@ pub(crate) struct Trees {
     /// Of folders of the source, for targets that take two names for one.
     pub(crate) like_backups: LikeBackupsOfFolders,
     /// Names that wait for a folder in their place to be removed.
-    waiting: Mutex<Vec<NameWaiting>>,
+    pub(crate) waiting: Lock<Vec<NameWaiting>>,
     /// Names that wait for the end of all trees: links to below a target.
-    awaiting_trees: Mutex<Vec<Batch>>,
+    pub(crate) awaiting_trees: Lock<Vec<Batch>>,
     /// How far it is known what may be removed.
-    pruning: Mutex<Pruning>,
+    pub(crate) pruning: Lock<Pruning>,
     /// For records of names; of all trees, since a name may move from one to another.
     pub(crate) name_hasher: RandomState,
     /// Folders that are written to and that others may give another name.
-    entered: Mutex<(HashSet<FileId>, ChargedRoom)>,
+    entered: Lock<(HashSet<FileId>, ChargedRoom)>,
     /// Devices of which it is known whether files there keep the times that they are given.
-    keeps_times: Mutex<BTreeMap<u64, bool>>,
+    pub(crate) keeps_times: Lock<BTreeMap<u64, bool>>,
     /// The same of whether symbolic links there have attributes of their own.
-    links_have_attributes: Mutex<BTreeMap<u64, bool>>,
+    pub(crate) links_have_attributes: Lock<BTreeMap<u64, bool>>,
 }
 
 /// The groups of this user. Asked once.
@@ -176,7 +177,7 @@ impl Trees {
     /// A folder is going to be written to. Once: who gives it a second name while it is filled would have it get the
     /// mode of another folder in the end.
     pub(crate) fn enter(&self, folder: &Meta, path: &Path, source: &FolderSide) -> Result<(), Problem> {
-        let mut entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entered = self.entered.lock();
         let (folders, room) = &mut *entered;
         room.make(folders.len(), 1, ENTERED_BYTES, |bytes| source.charge_there(bytes))?;
         let is_first = folders.insert(id(folder));
@@ -191,17 +192,17 @@ impl Trees {
 
     /// A tree was started.
     pub(crate) fn begin_tree(&self, root: &Arc<Root>) {
-        self.roots.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(root));
+        self.roots.lock().push(Arc::downgrade(root));
     }
 
     /// Trees that were started.
     pub(crate) fn trees_started(&self) -> usize {
-        self.roots.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.roots.lock().len()
     }
 
     /// The roots of all trees.
     pub(crate) fn roots(&self) -> Vec<Arc<Root>> {
-        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let roots = self.roots.lock();
         roots.iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -215,37 +216,5 @@ impl Trees {
         if self.walking.fetch_sub(1, Ordering::AcqRel) == 1 {
             watch.found_all();
         }
-    }
-
-    pub(crate) fn keeps_times(&self) -> MutexGuard<'_, BTreeMap<u64, bool>> {
-        self.keeps_times.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn links_have_attributes(&self) -> MutexGuard<'_, BTreeMap<u64, bool>> {
-        self.links_have_attributes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn trees_done(&self) -> MutexGuard<'_, Vec<Arc<Directory>>> {
-        self.trees_done.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn devices(&self) -> MutexGuard<'_, BTreeMap<u64, (PathBuf, Arc<File>)>> {
-        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn named_folders(&self) -> MutexGuard<'_, BTreeMap<FileId, NamedFolder>> {
-        self.named_folders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn waiting(&self) -> MutexGuard<'_, Vec<NameWaiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn awaiting_trees(&self) -> MutexGuard<'_, Vec<Batch>> {
-        self.awaiting_trees.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn pruning(&self) -> MutexGuard<'_, Pruning> {
-        self.pruning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

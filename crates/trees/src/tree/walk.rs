@@ -428,12 +428,12 @@ fn tell_device(shared: &Shared<'_>, above: &Directory, target: Option<&FolderSid
         && target.meta.device != parent.meta.device
     {
         let (folder, device) = (target.file()?, target.meta.device);
-        let is_known = || shared.trees.devices().contains_key(&device);
+        let is_known = || shared.trees.devices.lock().contains_key(&device);
         if shared.settings.writes && shared.settings.in_order_on(|| Some(device)).is_none() && !is_known() {
             in_order_target::refuse_below(&folder, &target.path())?;
         }
         let opened = Arc::clone(&folder);
-        shared.trees.devices().entry(device).or_insert_with(|| (target.path(), opened));
+        shared.trees.devices.lock().entry(device).or_insert_with(|| (target.path(), opened));
         // In this order: a list that is begun meanwhile looks at what is there.
         let journal = above.root.journal();
         journal.inspect(|journal| journal.witness(device, &folder, &target.path()));
@@ -466,14 +466,9 @@ fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, f
         },
         handed_down: match (fresh, target) {
             (true, _) | (_, None) => above.traits.handed_down,
-            (false, Some(target)) => handed_down(target),
+            (false, Some(target)) => target.file().ok().and_then(|folder| disk::handed_down(&folder)),
         },
         target_flags: target.filter(|_| !fresh).map(FolderSide::flags).unwrap_or_default(),
         unverified: above.traits.unverified,
     }
-}
-
-/// The permissions that the folder's default access control list gives to new files.
-fn handed_down(target: &FolderSide) -> Option<u32> {
-    target.file().ok().and_then(|folder| disk::handed_down(&folder))
 }

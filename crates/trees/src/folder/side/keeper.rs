@@ -2,25 +2,26 @@
 //!
 //! Must not know: what they are opened for.
 
+use crate::lock::Lock;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Keeps the folders open that were used last.
 #[derive(Debug, Default)]
 pub struct Keeper {
     pub(super) most: usize,
-    open: Mutex<VecDeque<Arc<File>>>,
+    open: Lock<VecDeque<Arc<File>>>,
 }
 
 impl Keeper {
     /// Keeps at most so many folders open, besides those in use.
     pub fn new(most: usize) -> Arc<Keeper> {
-        Arc::new(Keeper { most, open: Mutex::default() })
+        Arc::new(Keeper { most, open: Lock::default() })
     }
 
     pub(super) fn keep(&self, file: &Arc<File>) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.push_back(Arc::clone(file));
         if open.len() > self.most {
             open.pop_front();

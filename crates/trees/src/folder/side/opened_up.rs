@@ -4,11 +4,12 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use datapump_engine::Errno;
 
-use crate::folder::side::{FolderSide, SidePlace, locked};
+use crate::folder::side::{FolderSide, SidePlace};
+use crate::lock::Lock;
 use crate::problem::{Class, Operation, Problem};
 use datapump_files::disk::{AttributeHolder, Meta, file_meta};
 use datapump_files::opened_folders::{OPEN, OpenedFolders, WayToFolder};
@@ -43,7 +44,7 @@ impl FolderSide {
             *opened_folders = Some(Arc::clone(folders));
         }
         if let Some(found) = found {
-            (side.meta, side.opened_up) = (found, Mutex::new(Some(true)));
+            (side.meta, side.opened_up) = (found, Lock::new(Some(true)));
             side.owe_mode();
         }
         self
@@ -52,7 +53,7 @@ impl FolderSide {
     /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. The thread that
     /// finishes the folder gives it its mode. True also where another lane was first: it is open when this returns.
     pub(super) fn open_up(&self) -> bool {
-        let mut opened_up = locked(&self.opened_up);
+        let mut opened_up = self.opened_up.lock();
         *opened_up.get_or_insert_with(|| {
             let is_own = self.meta.uid == rustix::process::geteuid().as_raw();
             let opens = || {
@@ -91,7 +92,7 @@ impl FolderSide {
 
     /// Whether its mode is not its own for now, or would not be.
     pub(crate) fn was_opened_up(&self) -> bool {
-        *locked(&self.opened_up) == Some(true)
+        *self.opened_up.lock() == Some(true)
     }
 
     /// The way to a folder of a target that is written, and what keeps those that were opened up.
@@ -110,7 +111,7 @@ impl FolderSide {
 
     /// It has the mode that it is to have.
     pub(crate) fn has_its_mode(&self) -> Result<(), Problem> {
-        let was_opened_up = locked(&self.opened_up).take().is_some();
+        let was_opened_up = self.opened_up.lock().take().is_some();
         let folder = self.file()?;
         let wrong = |errno: Errno| Problem::system(Operation::OpenUp, &self.path(), errno.0);
         let mode = file_meta(&folder).map_err(wrong)?.mode;

@@ -79,7 +79,7 @@ impl FolderStates {
 impl Visited {
     /// The way through all folders below the root that were listed to their ends.
     pub(crate) fn way(&self) -> impl Iterator<Item = FolderStep> + '_ {
-        let children = self.states().children();
+        let children = self.states.lock().children();
         let mut open = vec![children.get(&ROOT).cloned().unwrap_or_default()];
         std::iter::from_fn(move || {
             loop {
@@ -97,18 +97,18 @@ impl Visited {
     }
 
     fn name_if_whole(&self, folder: FolderKey) -> Option<OsString> {
-        let states = self.states();
+        let states = self.states.lock();
         states.of.get(&folder).filter(|state| state.names.is_whole()).map(|state| state.name.clone())
     }
 
     /// The folder above one.
     pub(crate) fn above(&self, folder: FolderKey) -> FolderKey {
-        self.states().of.get(&folder).map_or(ROOT, |state| state.above)
+        self.states.lock().of.get(&folder).map_or(ROOT, |state| state.above)
     }
 
     /// The folders that lead from the root to this one, without the root, and their names.
     pub(crate) fn chain(&self, folder: FolderKey) -> Vec<(FolderKey, OsString)> {
-        let states = self.states();
+        let states = self.states.lock();
         let (mut chain, mut next) = (Vec::new(), folder);
         while next != ROOT
             && let Some(state) = states.of.get(&next)

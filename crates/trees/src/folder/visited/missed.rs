@@ -43,7 +43,7 @@ impl Visited {
         missed: MissedName,
         problem: Problem,
     ) -> Option<Problem> {
-        let mut states = self.states();
+        let mut states = self.states.lock();
         if !states.of.contains_key(&folder) {
             return Some(problem);
         }
@@ -69,26 +69,26 @@ impl Visited {
 
     /// Whether a name was not copied when its folder was walked before.
     pub(crate) fn was_missed(&self, folder: FolderKey, name: &OsStr) -> bool {
-        let mut states = self.states();
+        let mut states = self.states.lock();
         let before = states.names(folder, WhichWalk::Before);
         before.is_some_and(|before| before.is_missed(self.key_of(name)))
     }
 
     /// Folders with names that changed while they were copied, and whether one of them keeps all.
     pub(crate) fn with_missed(&self) -> Vec<(FolderKey, bool)> {
-        let states = self.states();
+        let states = self.states.lock();
         let changed = states.missed.iter().filter(|(_, names)| names.has_changed);
         changed.map(|(folder, names)| (*folder, names.keeps_all.is_some())).collect()
     }
 
     /// The first name of a folder because of which nothing is removed.
     pub(crate) fn first_that_keeps_all(&self, folder: FolderKey) -> Option<OsString> {
-        self.states().missed.get(&folder)?.keeps_all.clone()
+        self.states.lock().missed.get(&folder)?.keeps_all.clone()
     }
 
     /// The problems with names that were not copied, which count from now on.
     pub(crate) fn take_problems(&self) -> Vec<Problem> {
-        let mut states = self.states();
+        let mut states = self.states.lock();
         states.problems_kept = 0;
         states.missed.values_mut().flat_map(|names| std::mem::take(&mut names.problems)).collect()
     }

@@ -301,7 +301,7 @@ mod tests {
         }
 
         fn names_in_memory(&self) -> usize {
-            self.visited.states().records.names
+            self.visited.states.lock().records.names
         }
     }
 
@@ -357,7 +357,7 @@ mod tests {
         assert!(["0", "500", "7"].iter().all(|name| stage.visited.may_be_on_its_way(OsStr::new(name))));
         assert!(!stage.visited.may_be_on_its_way(OsStr::new("1")));
         assert_eq!(stage.visited.lacks(), None);
-        (0..FOLDERS).for_each(|folder| stage.visited.states().forget(stage.key(folder)));
+        (0..FOLDERS).for_each(|folder| stage.visited.states.lock().forget(stage.key(folder)));
         assert_eq!(stage.names_in_memory(), 0, "each is counted once");
     }
 

@@ -9,10 +9,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::listed::Name;
+use crate::lock::Lock;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{FollowLinks, Options};
 use crate::targets::item::Item;
@@ -85,7 +86,7 @@ pub(crate) struct FollowedLinks {
     /// All else of all trees is done.
     have_trees_ended: AtomicBool,
     hasher: RandomState,
-    state: Mutex<FollowState>,
+    state: Lock<FollowState>,
 }
 
 /// Names that a run makes in a folder.
@@ -186,14 +187,10 @@ impl FollowedLinks {
         if !self.are_followed() {
             return;
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.written.len() < NAMES_MAX {
             state.written.insert(self.hasher.hash_one(key));
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, FollowState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The names of a folder of the source that were there when the run began.
@@ -220,7 +217,7 @@ impl FollowedLinks {
 
     /// Whether this run makes or replaces a place, or a folder above it, or puts names into it.
     fn is_written(&self, place: &PlaceBehind) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         let has = |key: (FileId, Option<&OsStr>)| state.written.contains(&self.hasher.hash_one(key));
         let is_full = state.written.len() >= NAMES_MAX;
         let (way, own) = (way_to(place), id(&place.meta));
@@ -258,7 +255,7 @@ impl FollowedLinks {
                 Err(depends_on_order(&path(), &words))
             }
             None => {
-                self.state().read.extend(followed.places.iter().map(|place| id(&place.meta)));
+                self.state.lock().read.extend(followed.places.iter().map(|place| id(&place.meta)));
                 Ok(())
             }
         }
@@ -266,11 +263,11 @@ impl FollowedLinks {
 
     /// Whether a link that was followed to below a target leads to it.
     pub(super) fn read(&self, existing: FileId) -> bool {
-        self.are_followed() && self.state().read.contains(&existing)
+        self.are_followed() && self.state.lock().read.contains(&existing)
     }
 
     pub(super) fn read_some(&self) -> bool {
-        self.are_followed() && !self.state().read.is_empty()
+        self.are_followed() && !self.state.lock().read.is_empty()
     }
 }
 

@@ -5,13 +5,13 @@
 mod early_files;
 mod guarded;
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::folder::directory::{Batch, Directory, ReadContents};
-use crate::folder::paths::Paths;
 use crate::listed::Name;
 use crate::open::held::Held;
 use crate::origin::source_host::EarlyFiles;
@@ -30,7 +30,10 @@ pub(crate) struct BatchCursor {
     pub(crate) source: Origin,
     pub(crate) target: Option<Arc<File>>,
     pub(crate) names: std::vec::IntoIter<Name>,
-    pub(crate) paths: Paths,
+    /// Paths of its folders, for words, and from the root: joined once, and only where something needs them.
+    source_path: OnceCell<PathBuf>,
+    target_path: OnceCell<PathBuf>,
+    relative: OnceCell<PathBuf>,
     pub(crate) read: ReadContents,
     /// It may bring files that nobody knows of yet.
     pub(crate) walks: bool,
@@ -54,26 +57,25 @@ impl BatchCursor {
         let source = directory.source.origin();
         let target = directory.target.as_ref().map(|target| target.file()).transpose();
         match (source, target) {
-            (Ok(source), Ok(target)) => {
-                let paths = Paths::default();
-                Ok(BatchCursor {
-                    directory,
-                    source,
-                    target,
-                    names: names.into_iter(),
-                    paths,
-                    read,
-                    walks,
-                    early: Vec::new(),
-                    opened_early: Early::Nothing,
-                })
-            }
+            (Ok(source), Ok(target)) => Ok(BatchCursor {
+                directory,
+                source,
+                target,
+                names: names.into_iter(),
+                source_path: OnceCell::new(),
+                target_path: OnceCell::new(),
+                relative: OnceCell::new(),
+                read,
+                walks,
+                early: Vec::new(),
+                opened_early: Early::Nothing,
+            }),
             (Err(problem), _) | (_, Err(problem)) => Err((directory, walks, Box::new(problem))),
         }
     }
 
     pub(crate) fn target_path(&self, name: &OsStr) -> PathBuf {
-        joined(self.paths.target(&self.directory), name)
+        joined(self.target_path.get_or_init(|| self.directory.target_path()), name)
     }
 
     /// Names that are left.
@@ -119,7 +121,13 @@ impl<'run> BatchName<'run> {
 
     pub(crate) fn source_path(self) -> PathBuf {
         let directory = self.directory();
-        joined(self.cursor.paths.source(directory), directory.source.own(&self.name.name))
+        let folder = self.cursor.source_path.get_or_init(|| directory.source.path());
+        joined(folder, directory.source.own(&self.name.name))
+    }
+
+    /// The path of its folder from the root of the tree.
+    pub(crate) fn relative(self) -> &'run Path {
+        self.cursor.relative.get_or_init(|| self.directory().relative())
     }
 
     pub(crate) fn target_path(self) -> PathBuf {

@@ -37,7 +37,7 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
             return;
         }
         let Some(parent) = done.parent.clone() else {
-            return shared.trees.trees_done().push(done);
+            return shared.trees.trees_done.lock().push(done);
         };
         if is_empty_for_lack_of_room(shared, &done) {
             shared.ledger.tally().done.folders_made -= 1;

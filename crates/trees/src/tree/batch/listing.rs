@@ -16,7 +16,7 @@ pub(crate) fn names_of_folder(
     directory: &Directory,
     from: u64,
 ) -> Result<(Vec<Name>, u64), Problem> {
-    let mut early = directory.listed_early();
+    let mut early = directory.listed_early.lock();
     if let Some(listed) = early.take(from) {
         return Ok(listed);
     }
@@ -42,7 +42,7 @@ pub(crate) fn source_lists(shared: &Shared<'_>, directory: &Directory, name: &Os
     if known.is_some() || walks_list() {
         return known;
     }
-    let mut early = directory.listed_early();
+    let mut early = directory.listed_early.lock();
     while let Some(from) = early.next() {
         // What cannot be listed is reported by the walk.
         let (names, next) = listed(shared, directory, from).ok()?;

@@ -12,8 +12,7 @@ use crate::folder::directory::{Directory, NotCopied};
 use crate::folder::visited::{FolderKey, ROOT};
 use crate::problem::Problem;
 use crate::tree::batch::folder_done;
-use crate::tree::walk;
-use crate::tree::{Shared, Work};
+use crate::tree::{Shared, Work, walk};
 
 /// For each folder those in it that lead to one that is walked again.
 type Ways = HashMap<FolderKey, BTreeSet<(FolderKey, OsString)>>;
@@ -24,7 +23,7 @@ pub(super) fn walk_again(shared: &Shared<'_>, root: &Arc<Directory>, folders: &B
         return;
     }
     // A root that is done is on its way again.
-    shared.trees.trees_done().retain(|done| !Arc::ptr_eq(done, root));
+    shared.trees.trees_done.lock().retain(|done| !Arc::ptr_eq(done, root));
     root.hold();
     let ways = ways(root, folders);
     let mut open = vec![Arc::clone(root)];

@@ -166,7 +166,7 @@ impl DeletePass<'_> {
             Some(true)
         };
         match is_mounted {
-            None => drop(self.shared.trees.pruning().unknown.insert(target.path())),
+            None => drop(self.shared.trees.pruning.lock().unknown.insert(target.path())),
             Some(true) if !is_common => self.report_mount(&target.path()),
             Some(_) => {}
         }

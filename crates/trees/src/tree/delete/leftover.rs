@@ -104,7 +104,7 @@ impl DeletePass<'_> {
 
     /// Whether it is of a file of this very run that waits for a folder in its place to be removed.
     fn is_of_waiting(&self, name: &OsStr) -> bool {
-        let waiting = self.shared.trees.waiting();
+        let waiting = self.shared.trees.waiting.lock();
         let mut copies = waiting.iter().filter(|waiting| matches!(waiting.staged, Staged::Copied(_)));
         copies.any(|copy| is_temporary_of(temporary_of(name).unwrap_or(name), &copy.name.name))
     }

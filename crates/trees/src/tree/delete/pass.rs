@@ -114,7 +114,7 @@ impl<'run> DeletePass<'run> {
             guarded: BTreeSet::new(),
             tree: 0,
             merged: Vec::new(),
-            found: shared.trees.pruning().removed,
+            found: shared.trees.pruning.lock().removed,
             is_refused: false,
             walked_ids: None,
         }
@@ -359,7 +359,7 @@ impl<'run> DeletePass<'run> {
     fn too_many(&self) -> Problem {
         let most = counted(self.found, "name");
         let copied = if self.shared.settings.options.dry_run { "would be copied" } else { "was copied" };
-        let removed = self.shared.trees.pruning().removed;
+        let removed = self.shared.trees.pruning.lock().removed;
         let words = match self.step {
             DeleteStep::Count if removed > 0 => format!(
                 "{} removed, with the rest it would be more than {most} (--max-delete)",

@@ -61,7 +61,7 @@ pub(crate) fn says_nothing(shared: &Shared<'_>, folder: &File, source: &Meta, th
 /// Whether files in a folder keep the times that they are given. Found out once for each device, by a file that goes
 /// again; a dry run makes none, and looks at the content where nobody knows.
 fn keeps(shared: &Shared<'_>, folder: &File, device: u64) -> bool {
-    if let Some(keeps) = shared.trees.keeps_times().get(&device) {
+    if let Some(keeps) = shared.trees.keeps_times.lock().get(&device) {
         return *keeps;
     }
     let new_one_does = || {
@@ -79,5 +79,5 @@ fn keeps(shared: &Shared<'_>, folder: &File, device: u64) -> bool {
         Ok(false)
     };
     // Another folder may be open where this one is not.
-    keeps.map(|keeps| *shared.trees.keeps_times().entry(device).or_insert(keeps)).unwrap_or(false)
+    keeps.map(|keeps| *shared.trees.keeps_times.lock().entry(device).or_insert(keeps)).unwrap_or(false)
 }

@@ -369,12 +369,7 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> 
     };
     // The copied file has the time of its source, if times are kept here at all.
     let linked = backup::of_entry(shared, directory, taken(Some(&old)), link);
-    linked.map(|()| true).map_err(|problem| errno_of(&problem)).inspect(|_| claimed())
-}
-
-/// What the system said.
-fn errno_of(problem: &Problem) -> Errno {
-    problem.cause.map_or(Errno::EIO, Errno)
+    linked.map(|()| true).map_err(|problem| problem.cause.map_or(Errno::EIO, Errno)).inspect(|_| claimed())
 }
 
 /// Puts a link in the place of what stands there.

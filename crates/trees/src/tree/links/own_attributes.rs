@@ -30,7 +30,7 @@ fn have_own(shared: &Shared<'_>, folder: &File) -> bool {
         return true;
     }
     let Ok(meta) = file_meta(folder) else { return false };
-    if let Some(have) = shared.trees.links_have_attributes().get(&meta.device) {
+    if let Some(have) = shared.trees.links_have_attributes.lock().get(&meta.device) {
         return *have;
     }
     let probe = || {
@@ -43,6 +43,6 @@ fn have_own(shared: &Shared<'_>, folder: &File) -> bool {
     };
     // Where none can be made another folder may tell.
     probe()
-        .map(|have| *shared.trees.links_have_attributes().entry(meta.device).or_insert(have))
+        .map(|have| *shared.trees.links_have_attributes.lock().entry(meta.device).or_insert(have))
         .unwrap_or(false)
 }

@@ -178,12 +178,8 @@ pub(crate) fn check_views(items: &[Item], options: &Options) -> Result<(), Probl
             continue;
         }
         let Ok(source) = names::find_folder(from) else { continue };
-        check_apart(&Arc::new(source), from, &target, folder_or_root(item, &at.path), Class::Usage)?;
+        let to = if item.is_tree() { &*at.path } else { folder_of(&at.path) };
+        check_apart(&Arc::new(source), from, &target, to, Class::Usage)?;
     }
     Ok(())
-}
-
-/// The path of the folder that copies go to.
-fn folder_or_root<'path>(item: &Item, path: &'path Path) -> &'path Path {
-    if item.is_tree() { path } else { folder_of(path) }
 }

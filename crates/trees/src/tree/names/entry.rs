@@ -52,7 +52,7 @@ impl BatchName<'_> {
     pub(crate) fn is_included(self, kind: FileKind) -> bool {
         self.shared.trees.select.includes(
             &self.directory().root.patterns_above,
-            || self.cursor.paths.relative(self.directory()),
+            || self.relative(),
             &self.name.name,
             kind == FileKind::Folder,
         )

@@ -45,8 +45,11 @@ const COPIES_MAX: u64 = 64;
 /// Whether a file is copied before the folder in its place is removed. A copy of what the source had before is given up.
 pub(crate) fn is_copied_first(at: BatchName<'_>) -> bool {
     let (options, root) = (at.shared.settings.options, &at.directory().root);
-    let waits_no_more =
-        root.in_the_way().get(&at.directory().key_of(&at.name.name)).is_some_and(|it| *it != InTheWay::Waits);
+    let waits_no_more = root
+        .in_the_way
+        .lock()
+        .get(&at.directory().key_of(&at.name.name))
+        .is_some_and(|it| *it != InTheWay::Waits);
     if !options.deletion.delete
         || options.dry_run
         || root.is_named()
@@ -60,7 +63,7 @@ pub(crate) fn is_copied_first(at: BatchName<'_>) -> bool {
     earlier.into_iter().for_each(|earlier| forget(at.shared, earlier));
     let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
     let is_copied = |waiting: &&NameWaiting| matches!(waiting.staged, Staged::Copied(_));
-    let copies = at.shared.trees.waiting().iter().filter(is_copied).count();
+    let copies = at.shared.trees.waiting.lock().iter().filter(is_copied).count();
     (copies as u64) < (limit / COPY_OF_OPEN_FILES).clamp(1, COPIES_MAX)
 }
 
@@ -103,13 +106,13 @@ pub(crate) fn full_folder(at: BatchName<'_>, wait_end: Option<InTheWay>) -> Fold
 
 /// A folder in the place of a name was removed: each later look at the name finds nothing there.
 pub(crate) fn note_cleared(at: BatchName<'_>) {
-    at.directory().root.in_the_way().insert(at.directory().key_of(&at.name.name), InTheWay::Clear);
+    at.directory().root.in_the_way.lock().insert(at.directory().key_of(&at.name.name), InTheWay::Clear);
 }
 
 /// Whether a folder in the place of a name was removed, or would be.
 pub(crate) fn was_cleared(at: BatchName<'_>) -> bool {
     let key = at.directory().key_of(&at.name.name);
-    at.directory().root.in_the_way().get(&key) == Some(&InTheWay::Clear)
+    at.directory().root.in_the_way.lock().get(&key) == Some(&InTheWay::Clear)
 }
 
 /// Refuses the name: the folder stays.
@@ -120,7 +123,7 @@ pub(crate) fn refusal(at: BatchName<'_>, wait_end: Option<InTheWay>) -> Problem 
 
 /// What became of the folder that a name waited for; `None` if it has not waited, or waits still.
 pub(crate) fn end_of_wait(at: BatchName<'_>) -> Option<InTheWay> {
-    let (mut in_the_way, key) = (at.directory().root.in_the_way(), at.directory().key_of(&at.name.name));
+    let (mut in_the_way, key) = (at.directory().root.in_the_way.lock(), at.directory().key_of(&at.name.name));
     in_the_way.get(&key).is_some_and(|state| *state != InTheWay::Waits).then(|| in_the_way.remove(&key))?
 }
 
@@ -192,10 +195,10 @@ pub(crate) fn wait(at: BatchName<'_>, staged: Staged) {
         at.shared.trees.walk(1);
     }
     let key = directory.key_of(&at.name.name);
-    let is_first = directory.root.in_the_way().insert(key, InTheWay::Waits).is_none();
+    let is_first = directory.root.in_the_way.lock().insert(key, InTheWay::Waits).is_none();
     // Its folder was walked again, and what it is now counts.
     let earlier = if is_first { None } else { take_waiting(at) };
-    at.shared.trees.waiting().push(NameWaiting { directory, name: at.name.clone(), staged });
+    at.shared.trees.waiting.lock().push(NameWaiting { directory, name: at.name.clone(), staged });
     earlier.into_iter().for_each(|earlier| forget(at.shared, earlier));
 }
 
@@ -204,13 +207,13 @@ pub(crate) fn wait_for_trees(at: BatchName<'_>) {
     at.directory().hold();
     at.shared.trees.walk(1);
     let batch = Batch::new(at.directory(), vec![at.name.clone()], true);
-    at.shared.trees.awaiting_trees().push(Batch { read: at.cursor.read, ..batch });
+    at.shared.trees.awaiting_trees.lock().push(Batch { read: at.cursor.read, ..batch });
     at.shared.plan.put_behind(Work::MakeWay);
 }
 
 /// Has the names dealt with that wait for the end of all trees; false if none does.
 fn end_trees(shared: &Shared<'_>) -> bool {
-    let batches = std::mem::take(&mut *shared.trees.awaiting_trees());
+    let batches = std::mem::take(&mut *shared.trees.awaiting_trees.lock());
     let has_some = !batches.is_empty();
     if has_some {
         shared.trees.guard.followed.end_trees();
@@ -222,7 +225,7 @@ fn end_trees(shared: &Shared<'_>) -> bool {
 
 fn take_waiting(at: BatchName<'_>) -> Option<NameWaiting> {
     let (root, key) = (&at.directory().root, at.directory().key_of(&at.name.name));
-    let mut waiting = at.shared.trees.waiting();
+    let mut waiting = at.shared.trees.waiting.lock();
     let is_same = |NameWaiting { directory, name, .. }: &NameWaiting| {
         Arc::ptr_eq(&directory.root, root) && directory.key_of(&name.name) == key
     };
@@ -253,7 +256,7 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     if !delete::has_none(shared) && delete::walks_again(shared, waits, &roots) {
         return shared.plan.put_behind(Work::MakeWay);
     }
-    let waiting = std::mem::take(&mut *shared.trees.waiting());
+    let waiting = std::mem::take(&mut *shared.trees.waiting.lock());
     if waiting.is_empty() {
         return;
     }
@@ -296,7 +299,7 @@ fn next_round(waiting: &[NameWaiting]) -> Vec<NameWaiting> {
 /// Gives their turn to names that are dealt with last in a folder that a waiting name keeps from being done: what they
 /// are is known before anything is removed. One of each folder at a time; false if none is left.
 fn has_put_off(shared: &Shared<'_>) -> bool {
-    let (waiting, awaiting) = (shared.trees.waiting(), shared.trees.awaiting_trees());
+    let (waiting, awaiting) = (shared.trees.waiting.lock(), shared.trees.awaiting_trees.lock());
     let (mut seen, mut batches) = (HashSet::new(), Vec::new());
     let held = waiting.iter().map(|waiting| &waiting.directory);
     for directory in held.chain(awaiting.iter().map(|batch| &batch.directory)) {
@@ -315,8 +318,8 @@ fn has_put_off(shared: &Shared<'_>) -> bool {
 
 /// The roots of all trees: those that are done, and those that names wait in. Their order is the same each time.
 fn roots(shared: &Shared<'_>) -> Vec<Arc<Directory>> {
-    let mut roots = shared.trees.trees_done().clone();
-    let waiting = shared.trees.waiting();
+    let mut roots = shared.trees.trees_done.lock().clone();
+    let waiting = shared.trees.waiting.lock();
     for NameWaiting { directory, .. } in waiting.iter() {
         let mut root = directory;
         while let Some(parent) = &root.parent {

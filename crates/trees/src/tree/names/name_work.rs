@@ -143,7 +143,7 @@ impl NameWork<'_> {
     /// Finds a fact. What must not be is an error.
     fn find(&mut self, fact: NameFact) -> Result<(), Problem> {
         let (at, kind) = (self.at, self.machine.facts.kind.unwrap_or(FileKind::Regular));
-        let BatchName { shared, cursor, name } = at;
+        let BatchName { shared, name, .. } = at;
         match fact {
             NameFact::Kind => self.machine.facts.kind = Some(self.kind()?),
             NameFact::Source => self.set_source(at.meta()?),
@@ -156,8 +156,7 @@ impl NameWork<'_> {
                 self.machine.facts.folder_in_place = Some(found);
             }
             NameFact::ListedBelow => {
-                let folder = || cursor.paths.relative(&cursor.directory);
-                let has_below = shared.trees.select.has_below(folder, &name.name);
+                let has_below = shared.trees.select.has_below(|| at.relative(), &name.name);
                 self.machine.facts.is_listed_below = Some(has_below);
             }
             NameFact::Selected => self.machine.facts.is_selected = Some(self.is_selected(kind)?),

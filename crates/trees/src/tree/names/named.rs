@@ -219,7 +219,7 @@ fn shown_folder_of(path: &Path) -> &Path {
 fn target_of(shared: &Shared<'_>, at: &PathAt, folder: Arc<File>) -> Result<NamedFolder, NotBegun> {
     let path = shown_folder_of(&at.path);
     let file = id(&file_meta(&folder).map_err(NotBegun::Target)?);
-    let mut known = shared.trees.named_folders();
+    let mut known = shared.trees.named_folders.lock();
     if let Some(known) = known.get(&file) {
         return Ok(known.clone());
     }
@@ -243,7 +243,7 @@ fn target_of(shared: &Shared<'_>, at: &PathAt, folder: Arc<File>) -> Result<Name
 fn put_on_devices(shared: &Shared<'_>, target: Option<&FolderSide>) {
     if let Some(Ok(folder)) = target.filter(|_| !is_alone(shared)).map(FolderSide::file) {
         let (device, path) = target.map(|target| (target.meta.device, target.path())).unwrap_or_default();
-        shared.trees.devices().entry(device).or_insert_with(|| (path, folder));
+        shared.trees.devices.lock().entry(device).or_insert_with(|| (path, folder));
     }
 }
 
@@ -284,7 +284,7 @@ fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
 /// All names are dealt with, or the run was cut: what was written is put on stable storage. `is_synced_later`: the file
 /// systems are, with trees.
 pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, is_synced_later: bool) {
-    let folders = std::mem::take(&mut *shared.trees.named_folders());
+    let folders = std::mem::take(&mut *shared.trees.named_folders.lock());
     if folders.is_empty() || !shared.settings.writes || !shared.settings.syncs_names() {
         return;
     }
@@ -292,8 +292,9 @@ pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, is_synced_later: bo
     let sync = shared.settings.options.durability.sync;
     for NamedFolder { side, traits, link_dest } in folders.into_values() {
         let is_file_alone = is_alone(shared) && shared.settings.files_wanted == 1;
-        let is_whole =
-            sync == Sync::End && traits.syncs_whole && shared.trees.devices().contains_key(&side.meta.device);
+        let is_whole = sync == Sync::End
+            && traits.syncs_whole
+            && shared.trees.devices.lock().contains_key(&side.meta.device);
         if is_whole || (is_file_alone && link_dest.is_empty()) {
             continue;
         }

@@ -31,7 +31,7 @@ pub(crate) enum Staged {
 
 /// Folders in the way, and those that lead to them.
 #[derive(Debug, Default)]
-pub(crate) struct FoldersInTheWay(BTreeSet<FolderOfTree>);
+pub(crate) struct FoldersInTheWay(pub(super) BTreeSet<FolderOfTree>);
 
 impl FoldersInTheWay {
     pub(crate) fn of_names(roots: &[Arc<Directory>], waiting: &[NameWaiting]) -> FoldersInTheWay {

@@ -8,12 +8,13 @@ use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use datapump_engine::Errno;
 
 use crate::folder::side::FolderSide;
+use crate::lock::Lock;
 use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::setup::options::{Backup, Options};
@@ -121,7 +122,7 @@ pub(crate) fn may_fold(NamedEntry { folder, name, meta }: NamedEntry<'_>) -> boo
 
 /// Those of the folders of trees that were asked for last; none of a folder that has too many, or cannot be listed.
 #[derive(Debug, Default)]
-pub(crate) struct LikeBackupsOfFolders(Mutex<VecDeque<(FileId, Option<Arc<LikeBackups>>)>>);
+pub(crate) struct LikeBackupsOfFolders(Lock<VecDeque<(FileId, Option<Arc<LikeBackups>>)>>);
 
 impl LikeBackupsOfFolders {
     /// Those of a folder of the source.
@@ -131,7 +132,7 @@ impl LikeBackupsOfFolders {
         side: &FolderSide,
         stop: &AtomicBool,
     ) -> Option<Arc<LikeBackups>> {
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.0.lock();
         let known =
             lock().iter().find(|(folder, _)| *folder == id(&side.meta)).map(|(_, found)| found.clone());
         known.unwrap_or_else(|| {

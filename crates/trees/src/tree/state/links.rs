@@ -18,9 +18,10 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use crate::folder::directory::Directory;
+use crate::lock::Lock;
 use crate::setup::budget::Charge;
 use datapump_files::disk::{FileKind, Meta};
 use datapump_files::identity::{FileId, id};
@@ -151,9 +152,9 @@ enum WhichFile {
 /// The table of one job: hard links across all its sources are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    table: Mutex<LinkTable>,
+    table: Lock<LinkTable>,
     /// Files of which all names were met, how many, and how many have gone; only where they are removed from the source.
-    whole: Option<Mutex<WholeFiles>>,
+    whole: Option<Lock<WholeFiles>>,
     /// The target's file system has none.
     unknown: AtomicBool,
 }
@@ -164,7 +165,7 @@ type LinkTable = BTreeMap<FileState, Linked>;
 impl Links {
     /// `removes_sources`: names of the source are removed once they are copied.
     pub(crate) fn new(removes_sources: bool) -> Links {
-        Links { whole: removes_sources.then(Mutex::default), ..Links::default() }
+        Links { whole: removes_sources.then(Lock::default), ..Links::default() }
     }
 
     /// Whether names of a source file were removed, and others remain besides this one. All of them were met.
@@ -181,11 +182,7 @@ impl Links {
     }
 
     fn whole(&self) -> Option<MutexGuard<'_, WholeFiles>> {
-        self.whole.as_ref().map(|whole| whole.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn table(&self) -> MutexGuard<'_, LinkTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.whole.as_ref().map(Lock::lock)
     }
 
     /// A name of a file with several names. A name that waits keeps its folder from being finished. Its memory is
@@ -195,7 +192,7 @@ impl Links {
             return Meeting::Alone;
         }
         let &MetName { entry, meta, is_in_the_way, .. } = name;
-        let mut table = self.table();
+        let mut table = self.table.lock();
         let (file, is_doubtful) = match which(&table, file, name) {
             WhichFile::New(file) => {
                 let known = table.range(file.least()..).map(|(known, _)| known);
@@ -228,7 +225,7 @@ impl Links {
 
     /// The copies that stand of other files of the same state: one was copied to be compared with them.
     pub(crate) fn of_other_classes(&self, file: FileState) -> Vec<(FileState, Copied)> {
-        let table = self.table();
+        let table = self.table.lock();
         let others = table.range(file.of_class(0)..=file.of_class(CLASSES_MAX));
         let stands = |(&of, linked): (&FileState, &Linked)| match &linked.state {
             LinksState::Done(copied) if of != file => Some((of, copied.clone())),
@@ -239,7 +236,7 @@ impl Links {
 
     /// A name was linked to another file of its state: they are one.
     pub(crate) fn join(&self, file: FileState, other: FileState) {
-        let mut table = self.table();
+        let mut table = self.table.lock();
         table.remove(&file);
         if let Some(linked) = table.get_mut(&other) {
             linked.unseen = linked.unseen.saturating_sub(1);
@@ -249,7 +246,7 @@ impl Links {
 
     /// The first name stands; gives the names that waited for it.
     pub(crate) fn committed(&self, file: FileState, copied: Copied) -> Vec<WaitingName> {
-        let mut table = self.table();
+        let mut table = self.table.lock();
         let Some(linked) = table.get_mut(&file) else { return Vec::new() };
         let waiting = match std::mem::replace(&mut linked.state, LinksState::Done(copied)) {
             LinksState::Copying(waiting) => waiting,
@@ -276,7 +273,7 @@ impl Links {
     /// A name cannot be linked to what stands here: the next one is a first again. If another has begun meanwhile, it
     /// stays.
     pub(crate) fn forget(&self, file: FileState, there: &TreeEntry) {
-        let mut table = self.table();
+        let mut table = self.table.lock();
         let is_there =
             |entry: &TreeEntry| Arc::ptr_eq(&entry.directory, &there.directory) && entry.name == there.name;
         if let Some(Linked { state: LinksState::Done(copied), .. }) = table.get(&file)
@@ -288,7 +285,7 @@ impl Links {
 
     /// The first name came to nothing; gives the names that waited, each to be met anew.
     pub(crate) fn failed(&self, file: FileState) -> Vec<WaitingName> {
-        match self.table().remove(&file) {
+        match self.table.lock().remove(&file) {
             Some(Linked { state: LinksState::Copying(waiting), .. }) => waiting,
             _ => Vec::new(),
         }

@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::folder::directory::Directory;
 use crate::folder::side::FolderSide;
 use crate::list::journal::TreeJournal;
 use crate::list::list_file;
+use crate::lock::Lock;
 use crate::problem::shown_path;
 use crate::run::ledger::Ledger;
 use datapump_core::name::{NameOptions, Ours, Unverified};
@@ -39,9 +39,9 @@ pub(crate) struct RunMemory {
     /// Names that this run and earlier ones put; none where no backups are made.
     put_names: Option<PutNames>,
     /// Folders in which this run has its own list, or will: what was unverified by the list that existed before.
-    own_lists: Mutex<BTreeMap<FileId, Option<Unverified>>>,
+    own_lists: Lock<BTreeMap<FileId, Option<Unverified>>>,
     /// Files at the target of which a dry run reported that their attributes would be set.
-    adjusted: Mutex<BTreeSet<FileId>>,
+    adjusted: Lock<BTreeSet<FileId>>,
 }
 
 /// A name at the target, as notes have it: under the root of its tree, or in the folder of a file that was named.
@@ -59,10 +59,6 @@ impl NotedName<'_> {
         let root = folder.ancestors().last().and_then(|root| root.file().ok())?;
         Some(ask(&root, folder.relative().join(self.name).as_os_str()))
     }
-}
-
-fn locked<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RunMemory {
@@ -107,7 +103,10 @@ impl RunMemory {
         };
         let is_of_copy = || directory.root.journal().is_some_and(|journal| journal.is_of_new_folder);
         // In a folder that was made for the copy all is of the copy, but for what others put there since.
-        let is_of_others = || directory.traits.tells_times() && unverified.is_of_others(source, existing);
+        // Files have the times that they are given, and by content and attributes that of what was done last, on the file
+        // systems of which one sync does for all (`disk/kind.rs`).
+        let tells_times = directory.traits.syncs_whole;
+        let is_of_others = || tells_times && unverified.is_of_others(source, existing);
         unverified.may_have_made(source, existing)
             || (self.leaves_all && is_of_copy() && !is_of_others())
             || is_leftover()
@@ -182,7 +181,7 @@ impl RunMemory {
         find: impl Fn(&File) -> Option<Unverified>,
         path: impl Fn() -> PathBuf,
     ) -> Option<Unverified> {
-        let own = locked(&self.own_lists);
+        let own = self.own_lists.lock();
         if let Some(before) = id(folder).and_then(|id| own.get(&id)) {
             return *before;
         }
@@ -194,7 +193,7 @@ impl RunMemory {
 
     /// This run is going to have its own list in a folder: the trees that it has in one another see that.
     pub(crate) fn expect_own_list(&self, folder: &File) {
-        let mut own = locked(&self.own_lists);
+        let mut own = self.own_lists.lock();
         if let (Some(id), None) = (id(folder), list_file::unverified_in(folder)) {
             own.insert(id, None);
         }
@@ -203,7 +202,7 @@ impl RunMemory {
     /// This run goes on with the list that existed in a folder.
     pub(crate) fn go_on_with(&self, folder: &File, unverified: Unverified) {
         if let Some(id) = id(folder) {
-            locked(&self.own_lists).insert(id, Some(unverified));
+            self.own_lists.lock().insert(id, Some(unverified));
         }
     }
 
@@ -248,7 +247,7 @@ impl RunMemory {
     /// Whether it is the first time that a dry run reports attributes of a file at the target: all its names have them.
     pub(crate) fn is_first_report(&self, existing: &Meta) -> bool {
         let id = datapump_files::identity::id(existing);
-        existing.links < 2 || locked(&self.adjusted).insert(id)
+        existing.links < 2 || self.adjusted.lock().insert(id)
     }
 }
 

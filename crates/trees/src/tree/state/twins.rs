@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Mutex, PoisonError};
 
 use crate::folder::side::FolderSide;
+use crate::lock::Lock;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
 use crate::setup::budget::charged::ChargedRoom;
@@ -16,8 +16,8 @@ use datapump_files::identity::FileId;
 /// Which file of the other tree has the names of which of this one. What another host brings is charged.
 #[derive(Debug, Default)]
 pub(crate) struct Twins {
-    others: Mutex<TwinTable>,
-    firsts: Mutex<HashMap<FileId, (TreeEntry, Option<Charge>)>>,
+    others: Lock<TwinTable>,
+    firsts: Lock<HashMap<FileId, (TreeEntry, Option<Charge>)>>,
 }
 
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Twins {
         other: FileId,
         source: &FolderSide,
     ) -> Result<Option<bool>, Problem> {
-        let mut table = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.others.lock();
         let TwinTable { of, room } = &mut *table;
         room.make(of.len(), 1, TWINS_BYTES, |bytes| source.charge_there(bytes))?;
         Ok(match of.entry(one) {
@@ -57,7 +57,7 @@ impl Twins {
     ///
     /// Errors: this side may not hold more of them.
     pub(crate) fn first(&self, one: FileId, entry: &TreeEntry) -> Result<TreeEntry, Problem> {
-        let mut table = self.firsts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.firsts.lock();
         if let Some((first, _)) = table.get(&one) {
             return Ok(first.clone());
         }

@@ -351,7 +351,7 @@ fn tell_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
     drop(tally);
     if let Ok(folder) = target.file() {
         // The one that was opened first: it hears of all that could not be written since.
-        let mut devices = shared.trees.devices();
+        let mut devices = shared.trees.devices.lock();
         devices.entry(target.meta.device).or_insert_with(|| (target.path(), folder));
     }
 }

@@ -20,7 +20,7 @@ impl BatchName<'_> {
         if !root.shares_target {
             return Ok(());
         }
-        let below = self.cursor.paths.relative(self.directory()).join(&self.name.name);
+        let below = self.relative().join(&self.name.name);
         let claimed = ClaimedName { number: root.number, below: &below, is_folder: kind == FileKind::Folder };
         let rules = self.shared.trees.guard_rules(self.shared.settings.options);
         self.shared.trees.guard.claims().check(&claimed, rules, || self.target_path())

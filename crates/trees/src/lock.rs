@@ -1,0 +1,20 @@
+//! A lock for what is whole between any two calls, so that nobody need ask whether who held it before has panicked.
+//!
+//! Must not know: what it guards.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The lock, with what it guards.
+#[derive(Debug, Default)]
+pub(crate) struct Lock<T>(Mutex<T>);
+
+impl<T> Lock<T> {
+    pub(crate) fn new(value: T) -> Lock<T> {
+        Lock(Mutex::new(value))
+    }
+
+    /// Waits for whoever holds it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
