@@ -70,9 +70,9 @@ pub use datapump_mover::report::{AskedAndGot, Latency, Network, Report};
 pub use datapump_mover::setup::defaults::{Defaults, Reads};
 pub use datapump_mover::setup::options::{
     AttributeOptions, Backup, Choice, ComparisonOptions, DeletionOptions, DurabilityOptions, EngineChoice,
-    FollowLinks, Keep, LimitOptions, LinkOptions, MeasuringOptions, NetworkOptions, Numbering, Options,
-    Ownership, Permissions, PlaceOptions, ReportingOptions, Selection, SelectionOptions, Sync, TuningOptions,
-    Update, WaitChoice,
+    FileBounds, FollowLinks, Keep, LimitOptions, LinkOptions, MeasuringOptions, NetworkOptions, Numbering,
+    Options, Ownership, Permissions, PlaceOptions, ReportingOptions, Selection, SelectionOptions, Sync,
+    TuningOptions, Update, WaitChoice,
 };
 pub use datapump_mover::setup::platform::Platform;
 pub use datapump_sessions::net::client::path_look::{PathChoice, PathFacts};

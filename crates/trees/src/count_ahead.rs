@@ -223,13 +223,11 @@ impl<'run> AheadCounter<'run> {
 
     /// Of several names of one file only the first counts, and no file out of the bounds that were asked for.
     fn counts(&mut self, meta: &Meta) -> bool {
-        let (least, most) = (self.options.selection.min_size_bytes, self.options.selection.max_size_bytes);
-        let is_wanted = (least.unwrap_or(0)..=most.unwrap_or(u64::MAX)).contains(&meta.size_bytes);
         let is_further = meta.links > 1
             && self.options.attributes.keep.links
             && self.linked.len() < LINKED_MAX
             && !self.linked.insert(id(meta));
-        is_wanted && !is_further
+        self.options.selection.bounds.why_outside(meta).is_none() && !is_further
     }
 
     /// Rests until it has taken no more than its part of the time. `None` once the copy has ended.
@@ -304,7 +302,13 @@ mod tests {
             (each, vec![&*tree], 4, 3220, 7),
             (usual.clone().with(|it| it.durability.verify = true), vec![&*tree], 3, 6420, 7),
             (usual.clone().with(|it| it.selection.rules = exclude("deep")), vec![&*tree], 2, 210, 5),
-            (usual.clone().with(|it| it.selection.max_size_bytes = Some(200)), vec![&*tree], 2, 210, 7),
+            (
+                usual.clone().with(|it| it.selection.bounds.max_size_bytes = Some(200)),
+                vec![&*tree],
+                2,
+                210,
+                7,
+            ),
             (usual.clone().with(|it| it.links.follow = FollowLinks::Always), vec![&*tree], 4, 43_210, 8),
             (
                 usual

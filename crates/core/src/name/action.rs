@@ -7,10 +7,8 @@
 pub enum SkipReason {
     /// By a pattern.
     Excluded,
-    /// `--max-size`
-    TooLarge,
-    /// `--min-size`
-    TooSmall,
+    /// A file is outside of a bound, in these words.
+    OutOfBounds(&'static str),
     /// `--existing`
     NotExisting,
     /// Its server withholds it.

@@ -2,7 +2,7 @@
 //!
 //! Must not know: the command line, other options.
 
-use super::action::SkipReason;
+use super::selection::FileBounds;
 use super::times::{coarse_grain_ns, is_same_time};
 use crate::{FileKind, Meta};
 
@@ -52,10 +52,8 @@ pub struct NameOptions {
     pub ignore_existing: bool,
     /// `--existing`
     pub existing: bool,
-    /// `--min-size`
-    pub min_size_bytes: Option<u64>,
-    /// `--max-size`
-    pub max_size_bytes: Option<u64>,
+    /// `--min-size`, `--max-size`
+    pub bounds: FileBounds,
     /// `--safe-links`
     pub safe_links: bool,
     /// `--delete`
@@ -94,18 +92,9 @@ impl NameOptions {
         self.update != Update::All && !self.checksum && !self.ignore_existing
     }
 
-    /// Whether names are skipped by their size, or because nothing exists.
+    /// Whether names are skipped that are outside of bounds, or because nothing exists.
     pub fn skips_some(&self) -> bool {
-        self.existing || self.min_size_bytes.is_some() || self.max_size_bytes.is_some()
-    }
-
-    /// Why a source is skipped for its size. A stream is no file.
-    pub fn skipped_for_size(&self, source: &Meta) -> Option<SkipReason> {
-        let (least, most) = (self.min_size_bytes.unwrap_or(0), self.max_size_bytes.unwrap_or(u64::MAX));
-        if source.kind != FileKind::Regular || (least..=most).contains(&source.size_bytes) {
-            return None;
-        }
-        Some(if source.size_bytes > most { SkipReason::TooLarge } else { SkipReason::TooSmall })
+        self.existing || self.bounds.is_some()
     }
 
     /// By more than so much an existing file is newer that is left alone for that.

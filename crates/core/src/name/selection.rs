@@ -1,8 +1,9 @@
-//! Which names of a tree are dealt with: patterns as rsync has them, and lists of names.
+//! Which names of a tree are dealt with: patterns as rsync has them, lists of names, bounds of files.
 //!
 //! Must not know: how folders are listed, what becomes of a name that is selected.
 
 mod below;
+mod bounds;
 mod filter;
 mod names;
 mod pattern;
@@ -13,6 +14,7 @@ mod unmatched;
 mod weight;
 
 pub use below::ListStep;
+pub use bounds::FileBounds;
 pub use select::{Listing, Select};
 pub use selection_option::Selection;
 pub use weight::selection_bytes;

@@ -167,14 +167,14 @@ fn is_of_this_program(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
 
 /// **Skip**; the target's entry stays. rsync: the same (T).
 fn is_outside_bounds(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
-    if flags.compares() || (flags.min_size_bytes, flags.max_size_bytes) == (None, None) {
+    if flags.compares() || !flags.bounds.is_some() {
         return NEXT;
     }
     if facts.kind()? != FileKind::Regular {
         return NEXT;
     }
-    let reason = flags.skipped_for_size(facts.source()?);
-    Ok(reason.map_or(RuleTurn::Next, |reason| RuleTurn::Do(NameAction::Skip(reason))))
+    let why = flags.bounds.why_outside(facts.source()?);
+    why.map_or(NEXT, |why| perform(NameAction::Skip(SkipReason::OutOfBounds(why))))
 }
 
 /// **Skip**; a folder with all below it. A name whose place held a folder that was removed for it is an existing one.

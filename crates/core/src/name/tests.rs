@@ -249,22 +249,22 @@ fn selection() -> Vec<(u8, World, NameAction)> {
         ),
         (
             5,
-            World::new().flags(|flags| flags.max_size_bytes = Some(9)),
-            NameAction::Skip(SkipReason::TooLarge),
+            World::new().flags(|flags| flags.bounds.max_size_bytes = Some(9)),
+            NameAction::Skip(SkipReason::OutOfBounds("it is larger than --max-size")),
         ),
         (
             5,
-            World::new().flags(|flags| flags.min_size_bytes = Some(11)),
-            NameAction::Skip(SkipReason::TooSmall),
+            World::new().flags(|flags| flags.bounds.min_size_bytes = Some(11)),
+            NameAction::Skip(SkipReason::OutOfBounds("it is smaller than --min-size")),
         ),
         (
             5,
             pumps(LIST)
                 .facts(|facts| facts.is_pumps = Some(false))
-                .flags(|flags| flags.max_size_bytes = Some(9)),
-            NameAction::Skip(SkipReason::TooLarge),
+                .flags(|flags| flags.bounds.max_size_bytes = Some(9)),
+            NameAction::Skip(SkipReason::OutOfBounds("it is larger than --max-size")),
         ),
-        (36, World::new().flags(|flags| flags.max_size_bytes = Some(10)), REPLACE),
+        (36, World::new().flags(|flags| flags.bounds.max_size_bytes = Some(10)), REPLACE),
         (
             6,
             World::new().free().flags(|flags| flags.existing = true),
@@ -294,7 +294,11 @@ fn names_of_this_program() -> Vec<(u8, World, NameAction)> {
     let backwards = |world: World| world.flags(|flags| flags.purpose = NamePurpose::VerifyBackwards);
     vec![
         // Whatever its size: it is none of the user's.
-        (4, pumps(LIST).flags(|flags| flags.max_size_bytes = Some(9)), NameAction::Skip(SkipReason::Partial)),
+        (
+            4,
+            pumps(LIST).flags(|flags| flags.bounds.max_size_bytes = Some(9)),
+            NameAction::Skip(SkipReason::Partial),
+        ),
         (4, pumps(PARTIAL), NameAction::Skip(SkipReason::Partial)),
         (4, verify(pumps(PARTIAL)), NameAction::Skip(SkipReason::Partial)),
         (11, backwards(pumps(PARTIAL)), NameAction::Verify),

@@ -11,7 +11,7 @@ mod wire;
 use std::time::Duration;
 
 pub use datapump_core::name::Update;
-pub use datapump_core::selection::Selection;
+pub use datapump_core::selection::{FileBounds, Selection};
 use datapump_files::attributes::given::Given;
 pub use datapump_files::attributes::given::Ownership;
 pub use datapump_files::attributes::keep::Keep;

@@ -141,9 +141,8 @@ pub(crate) fn selected(options: &Options) -> u64 {
     });
     let file_systems = options.selection.one_file_system.then_some((1, &b""[..]));
     let existing = options.comparison.existing.then_some((10, &b""[..]));
-    let sizes = [options.selection.min_size_bytes, options.selection.max_size_bytes]
-        .map(|size| size.map(u64::to_le_bytes));
-    let sizes = (11..).zip(&sizes).filter_map(|(tag, size)| Some((tag, &size.as_ref()?[..])));
+    let bounds: Vec<_> = options.selection.bounds.numbered().collect();
+    let bounds = bounds.iter().map(|(tag, bound)| (*tag, &bound[..]));
     let follow =
         (options.links.follow != FollowLinks::Never).then_some((14 + options.links.follow as u64, &b""[..]));
     let begin_above = options.selection.patterns_begin_above && !options.selection.rules.is_empty();
@@ -152,7 +151,7 @@ pub(crate) fn selected(options: &Options) -> u64 {
     let others = file_systems
         .into_iter()
         .chain(existing)
-        .chain(sizes)
+        .chain(bounds)
         .chain(follow)
         .chain(safe_links)
         .chain(begin_above);

@@ -197,7 +197,7 @@ impl SourceRemoval<'_> {
 
     /// It was none of those that were asked for, whatever stands at the target.
     fn is_passed_by(&self, meta: &Meta) -> bool {
-        self.shared.trees.flags.skipped_for_size(meta).is_some()
+        self.shared.trees.flags.bounds.why_outside(meta).is_some()
     }
 
     fn is_unsafe(&self, from: &File, source: &FolderSide, name: &OsStr, kind: FileKind) -> bool {

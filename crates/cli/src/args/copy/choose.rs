@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 use datapump::units::parse_bytes;
-use datapump::{ComparisonOptions, DeletionOptions, Options, SelectionOptions};
+use datapump::{ComparisonOptions, DeletionOptions, FileBounds, Options, SelectionOptions};
 
 use crate::args::TREES;
 
@@ -82,8 +82,7 @@ impl ChooseArguments {
         Options {
             comparison: ComparisonOptions { existing: self.existing, ..options.comparison },
             selection: SelectionOptions {
-                max_size_bytes: self.max_size,
-                min_size_bytes: self.min_size,
+                bounds: FileBounds { max_size_bytes: self.max_size, min_size_bytes: self.min_size },
                 ..options.selection
             },
             deletion: DeletionOptions {

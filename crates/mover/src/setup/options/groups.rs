@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use datapump_core::name::Update;
-use datapump_core::selection::Selection;
+use datapump_core::selection::{FileBounds, Selection};
 use datapump_files::attributes::given::Ownership;
 use datapump_files::attributes::keep::Keep;
 use datapump_files::attributes::permissions::Permissions;
@@ -29,10 +29,9 @@ pub struct SelectionOptions {
     pub patterns_begin_above: bool,
     /// A list of names is told, not refused, where no source is a folder: nobody gave it for this copy alone.
     pub list_is_default: bool,
-    /// Files below this size are passed by.
-    pub min_size_bytes: Option<u64>,
-    /// Files above this size are passed by.
-    pub max_size_bytes: Option<u64>,
+    /// Files outside of these are skipped.
+    #[serde(flatten)]
+    pub bounds: FileBounds,
     /// Folders on other file systems than their tree's root are left out.
     pub one_file_system: bool,
 }

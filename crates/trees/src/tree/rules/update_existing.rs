@@ -37,11 +37,10 @@ pub(crate) fn why_left(reason: LeaveReason) -> &'static str {
     }
 }
 
-/// Why a name is skipped for its size, or because nothing exists, in words.
+/// Why a name is skipped that is outside of bounds, or because nothing exists, in words.
 pub(crate) fn why_skipped(reason: SkipReason) -> Option<&'static str> {
     match reason {
-        SkipReason::TooLarge => Some("it is larger than --max-size"),
-        SkipReason::TooSmall => Some("it is smaller than --min-size"),
+        SkipReason::OutOfBounds(why) => Some(why),
         SkipReason::NotExisting => Some("does not exist at the target (--existing)"),
         _ => None,
     }

@@ -88,8 +88,7 @@ impl RemoteCopy {
         let mut counted = Options::default();
         counted.selection.rules.clone_from(&given.selection.rules);
         counted.selection.one_file_system = given.selection.one_file_system;
-        counted.selection.min_size_bytes = given.selection.min_size_bytes;
-        counted.selection.max_size_bytes = given.selection.max_size_bytes;
+        counted.selection.bounds = given.selection.bounds;
         counted.attributes.keep.links = given.attributes.keep.links;
         let is_asked = self.watch.is_shown() && !self.compares;
         (is_asked && counted.to_wire().len() <= COUNTED_BYTES_MAX).then_some(counted)
