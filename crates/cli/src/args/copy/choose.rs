@@ -3,11 +3,13 @@
 //! Must not know: how a copy is made.
 
 use std::ffi::OsStr;
+use std::mem::take;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args};
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args};
 use datapump::units::parse_bytes;
 use datapump::{ComparisonOptions, DeletionOptions, FileBounds, Options, SelectionOptions};
 
@@ -62,6 +64,10 @@ pub struct ChooseArguments {
     /// Example: pump copy -n --delete-excluded --exclude '*.tmp' work/ /backup/work
     #[arg(long, help_heading = TREES)]
     pub delete_excluded: bool,
+
+    /// Variables that were left out.
+    #[arg(skip)]
+    pub unheeded: Vec<&'static str>,
 }
 
 /// The file that a rule of `--filter` names, where it is one that reads a file.
@@ -75,6 +81,20 @@ impl ChooseArguments {
     /// Whether what becomes of a file depends on its size, or on what stands at the target.
     pub fn decides_by_name(&self) -> bool {
         self.existing || self.max_size.is_some() || self.min_size.is_some()
+    }
+
+    /// A mirror is whole, unless something else is typed.
+    pub fn leave_out_variables(&mut self, matches: &ArgMatches) {
+        let is_variable = |name| matches.value_source(name) == Some(ValueSource::EnvVariable);
+        if is_variable("existing") && take(&mut self.existing) {
+            self.unheeded.push("PUMP_EXISTING");
+        }
+        if is_variable("max_size") && self.max_size.take().is_some() {
+            self.unheeded.push("PUMP_MAX_SIZE");
+        }
+        if is_variable("min_size") && self.min_size.take().is_some() {
+            self.unheeded.push("PUMP_MIN_SIZE");
+        }
     }
 
     /// What the library is asked for.

@@ -218,9 +218,6 @@ pub struct Typed {
     modify_window: bool,
     ignore_existing: bool,
     files_from: bool,
-    existing: bool,
-    max_size: bool,
-    min_size: bool,
     pub itemize_changes: bool,
 }
 
@@ -233,9 +230,6 @@ impl Typed {
             modify_window: typed("modify_window"),
             ignore_existing: typed("ignore_existing"),
             files_from: typed("files_from"),
-            existing: typed("existing"),
-            max_size: typed("max_size"),
-            min_size: typed("min_size"),
             itemize_changes: typed("itemize_changes"),
         }
     }
@@ -246,6 +240,9 @@ impl TreeArguments {
     pub fn take_order(&mut self, matches: &ArgMatches) {
         self.patterns.take_order(matches);
         self.typed = Typed::from_matches(matches);
+        if self.is_mirror {
+            self.choose.leave_out_variables(matches);
+        }
     }
 
     /// What was typed and would not be heeded, in words.
@@ -299,15 +296,14 @@ impl TreeArguments {
             ("PUMP_UPDATE", self.is_mirror && update),
             ("PUMP_IGNORE_EXISTING", self.is_mirror && self.ignore_existing),
             ("PUMP_FILES_FROM", self.is_mirror && self.patterns.files_from.is_some()),
-            ("PUMP_EXISTING", self.is_mirror && self.choose.existing && !self.typed.existing),
-            ("PUMP_MAX_SIZE", self.is_mirror && self.choose.max_size.is_some() && !self.typed.max_size),
-            ("PUMP_MIN_SIZE", self.is_mirror && self.choose.min_size.is_some() && !self.typed.min_size),
             ("PUMP_SIZE_ONLY", self.size_only && !leaves_unread),
             ("PUMP_MODIFY_WINDOW", self.modify_window.is_some() && !looks_at_times),
         ]
         .into_iter()
         .filter(|(_, is_unheeded)| *is_unheeded)
-        .map(|(variable, _)| format!("{variable} has no effect here"))
+        .map(|(variable, _)| variable)
+        .chain(self.choose.unheeded.iter().copied())
+        .map(|variable| format!("{variable} has no effect here"))
         .collect()
     }
 
@@ -316,7 +312,7 @@ impl TreeArguments {
         if let Some(words) = self.contradiction() {
             return Err(words);
         }
-        Ok(self.chosen().apply(Options {
+        Ok(self.choose.apply(Options {
             selection: SelectionOptions {
                 patterns_begin_above: !self.is_mirror && self.patterns.has_rules(),
                 rules: self.patterns.selection(!self.is_mirror)?,
@@ -349,19 +345,6 @@ impl TreeArguments {
     pub fn decides_by_name(&self) -> bool {
         let leaves = self.update() != Update::All || self.checksum || self.ignores_existing();
         leaves || self.itemize_changes || !self.link_dest.is_empty() || self.choose.decides_by_name()
-    }
-
-    /// A mirror is whole, unless something else is typed.
-    fn chosen(&self) -> ChooseArguments {
-        let ChooseArguments { existing, max_size, min_size, .. } = self.choose;
-        let Typed { existing: is_existing, max_size: is_max, min_size: is_min, .. } = self.typed;
-        let heeds = |is_typed: bool| !self.is_mirror || is_typed;
-        ChooseArguments {
-            existing: existing && heeds(is_existing),
-            max_size: max_size.filter(|_| heeds(is_max)),
-            min_size: min_size.filter(|_| heeds(is_min)),
-            ..self.choose
-        }
     }
 
     fn keep(&self) -> Keep {
