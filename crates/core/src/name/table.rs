@@ -27,7 +27,7 @@ pub enum RuleTurn {
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableRule {
-    /// Its number.
+    /// Its number, by which tests and documents name it: it stays. A new rule takes the next one, wherever its place is.
     pub number: u8,
     /// The question that it asks.
     pub question: &'static str,

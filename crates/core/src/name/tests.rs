@@ -527,8 +527,9 @@ fn rules_that_only_ask_or_go_on_do_so() {
 }
 
 #[test]
-fn numbers_ascend() {
-    assert!(TABLE.iter().zip(1..).all(|(rule, number)| rule.number == number));
+fn each_number_is_of_one_rule() {
+    let numbers: BTreeSet<u8> = TABLE.iter().map(|rule| rule.number).collect();
+    assert!(numbers.into_iter().eq((1..).take(TABLE.len())));
 }
 
 /// A fact costs something: each is asked only where the rules before it leave the name open.

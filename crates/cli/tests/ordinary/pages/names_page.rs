@@ -17,14 +17,14 @@ const INTRODUCTION: &str = "\
 
 This page is generated from the table by which the program decides (`crates/core/src/name/table.rs`; renew it with
 `DATAPUMP_WRITE_NAMES=1 cargo test -p pump --test ordinary names_page`). The rules are asked in this order, and the first
-that decides wins. A run, a dry run (`-n`) and `pump verify` ask the same table. A named source is a name of the folder
-that holds it.
+that decides wins. The number of a rule is its name: it stays, and does not say its place. A run, a dry run (`-n`) and
+`pump verify` ask the same table. A named source is a name of the folder that holds it.
 
 *Source*: the entry to copy. *Existing*: the entry that has the name at the target now. *Skip*: nothing is done, because
 the user excluded the name, or it is nothing that is copied. *Leave*: the existing entry stays. *Refuse*: the name fails
-with a problem, and the copy goes on with the next (status 23). *Write*: rule 28 and all below. Rules 37 and on are those of
-`--delete`: they are asked of the names of the target when all names of the source are done and nothing failed. *Keep*: the
-name stays, and the folders that it lies in.
+with a problem, and the copy goes on with the next (status 23). *Write*: rule 28 and all below. From rule 37 on they are those
+of `--delete`: they are asked of the names of the target when all names of the source are done and nothing failed. *Keep*:
+the name stays, and the folders that it lies in.
 rsync 3.5.0 and cp 9.1 as in their manuals; (T): tried. Nothing said: they have no such case.
 
 | # | question | what becomes of the name, and how rsync and cp have it | flags |
