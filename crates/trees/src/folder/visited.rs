@@ -143,9 +143,9 @@ impl Visited {
         self.keeps == Keeps::All
     }
 
-    /// The folder `name` in another.
+    /// The key of `name` in a folder, whether folders are kept or not: names in the way are told apart by it.
     pub(crate) fn below(&self, above: FolderKey, name: &OsStr) -> FolderKey {
-        if self.keeps_some() { self.hasher.hash_one((above, name)) } else { ROOT }
+        self.hasher.hash_one((above, name))
     }
 
     /// Makes room for one folder more. What another host brings is charged.
