@@ -32,6 +32,8 @@ pub struct PathAt {
     follows: bool,
     /// Folders are missing on the way, and will be made.
     promise: Option<Arc<Promise>>,
+    /// The symbolic links that led here from the name that was found first: device and inode of each.
+    links: Vec<(u64, u64)>,
 }
 
 /// Folders that will be made.
@@ -54,7 +56,7 @@ impl PathAt {
                 (found, _) => (found.map(of_file), None),
             },
         };
-        PathAt { folder, name, path: path.to_path_buf(), follows: true, promise: None }
+        PathAt { folder, name, path: path.to_path_buf(), follows: true, promise: None, links: Vec::new() }
     }
 
     /// Finds a target beneath an open folder, which nothing leads out of. A link under its name is not followed.
@@ -73,6 +75,7 @@ impl PathAt {
             path: path.to_path_buf(),
             follows: false,
             promise: None,
+            links: Vec::new(),
         })
     }
 
@@ -81,13 +84,27 @@ impl PathAt {
         let (parent, name) = split(path);
         let name = Some(name.ok_or(Errno::ENOENT)?.to_owned());
         let folder = Ok(of_file(names::find_beneath(root, parent)?));
-        Ok(PathAt { folder, name, path: path.to_path_buf(), follows: false, promise: None })
+        Ok(PathAt {
+            folder,
+            name,
+            path: path.to_path_buf(),
+            follows: false,
+            promise: None,
+            links: Vec::new(),
+        })
     }
 
     /// A target in folders that will be made, or the last of them: it stands for what will be there.
     pub(super) fn promised(path: &Path, name: Option<&OsStr>, promise: Promise, follows: bool) -> PathAt {
         let (folder, name) = (Err(Errno::ENOENT), name.map(OsStr::to_owned));
-        PathAt { folder, name, path: path.to_path_buf(), follows, promise: Some(Arc::new(promise)) }
+        PathAt {
+            folder,
+            name,
+            path: path.to_path_buf(),
+            follows,
+            promise: Some(Arc::new(promise)),
+            links: Vec::new(),
+        }
     }
 
     /// Whether folders were missing on the way when it was found.
@@ -223,6 +240,11 @@ impl PathAt {
         Err(Errno::ELOOP)
     }
 
+    /// The symbolic links that [`PathAt::behind_links`] followed: device and inode of each.
+    pub fn links_followed(&self) -> &[(u64, u64)] {
+        &self.links
+    }
+
     /// The descriptor that the links under this name lead to, if they do: the file is what is open there.
     pub fn descriptor(&self) -> Option<OsString> {
         let mut here = PathAt { follows: false, ..self.clone() };
@@ -267,7 +289,9 @@ impl PathAt {
         let folder = names::find_folder_from(folder, parent).map(of_file);
         // The path is only shown, never opened.
         let path = self.path.parent().unwrap_or(Path::new("")).join(content);
-        Ok(PathAt { folder, name: Some(name.to_owned()), path, follows: false, promise: None })
+        let mut links = self.links.clone();
+        links.extend(self.metadata_of_name().ok().map(|link| (link.device, link.inode)));
+        Ok(PathAt { folder, name: Some(name.to_owned()), path, follows: false, promise: None, links })
     }
 }
 

@@ -27,7 +27,7 @@ use crate::lock::Lock;
 use crate::origin::source_host::SourceHost;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
-use crate::targets::item::Item;
+use crate::targets::item::{Item, Target};
 use crate::targets::name_claims::Claims as NameOwners;
 use claims::TargetClaims;
 use datapump_files::disk::{
@@ -125,12 +125,14 @@ impl Guard {
 
     /// The same for a run, which also knows what the targets show and whose their names are.
     pub(crate) fn of_run(items: &[Item], rules: GuardRules<'_>, other: Option<&dyn SourceHost>) -> Guard {
-        Guard {
+        let mut guard = Guard {
             shown: shown::in_targets(items, rules),
             claims: TargetClaims::new(items, rules.options),
             followed: FollowedLinks::new(items, rules.options),
             ..Guard::new(items, rules, other)
-        }
+        };
+        guard.own_files.extend(ways_to_targets(items));
+        guard
     }
 
     pub(crate) fn claims(&self) -> &TargetClaims {
@@ -248,6 +250,22 @@ impl Guard {
                      target, exclude it, or unmount it";
         Err(Problem::new(Class::Refused, Operation::Enter, &path(), words))
     }
+}
+
+/// What named sources are written through beside trees, where it would be a name too much: the symbolic links that lead
+/// to their targets, pipes and devices.
+fn ways_to_targets(items: &[Item]) -> Vec<(FileId, PathBuf)> {
+    if !items.iter().any(Item::is_tree) {
+        return Vec::new();
+    }
+    let ways = items.iter().filter_map(|item| {
+        let at = item.target.place_written()?;
+        let is_way = matches!(item.target, Target::Special(_) | Target::Device(_));
+        let end = at.metadata_of_name().ok().filter(|_| is_way).map(|meta| id(&meta));
+        let kept = at.links_followed().iter().copied().chain(end);
+        Some(kept.map(|way| (way, at.path.clone())).collect::<Vec<_>>())
+    });
+    ways.flatten().collect()
 }
 
 impl ReadSource {

@@ -66,6 +66,14 @@ impl Target {
         }
     }
 
+    /// The place that a file, pipe or device is written to.
+    pub(crate) fn place_written(&self) -> Option<&PathAt> {
+        match self {
+            Target::File(at) | Target::Special(at) | Target::Device(at) => Some(at),
+            _ => None,
+        }
+    }
+
     /// The place of what is a name of a folder, and no folder.
     pub(crate) fn name_place(&self) -> Option<&PathAt> {
         self.place().filter(|_| !matches!(self, Target::Tree(_)))

@@ -322,3 +322,24 @@ fn a_source_in_the_target_of_delete_is_refused_whatever_the_tree_has() {
         &[("l/x", "l/d/gone/x"), ("l/d/f", "d/f")],
     );
 }
+
+/// A named file is written through a link, as with cp: the link is no name too much of a tree that goes there, too.
+#[test]
+fn a_link_that_a_named_source_is_written_through_survives_delete() {
+    for (leads_to, end) in [("a", "t/a"), ("d/x", "t/d/x"), ("../out/x", "out/x")] {
+        let home = home(&["b", "s/e", "t/gone", end]);
+        make_symlink(&home, leads_to, "t/b");
+        for _ in 0..2 {
+            copied(&home, "copy --delete b s/ t", &[("t/b", "b"), (end, "b"), ("t/e", "s/e")]);
+            assert!(home.path("t/b").is_symlink(), "{leads_to}");
+        }
+        assert!(!home.path("t/gone").exists(), "{leads_to}");
+    }
+}
+
+#[test]
+fn one_folder_that_goes_makes_no_other_name_an_existing_one() {
+    let home = home(&["s/d/new", "s/c", "t/d/", "t/c/"]);
+    expect(&home.pump(&words("copy --existing s/ t")), 0, &[], "the empty folder goes");
+    assert!(!home.path("t/d/new").exists(), "nothing exists under that name");
+}
