@@ -1,6 +1,6 @@
 //! Probes: what the host is, and what a run cost.
 //!
-//! Must not know: studies, rows.
+//! Must not know: studies, rows (but `tcp_series`).
 
 pub mod children;
 pub mod host;

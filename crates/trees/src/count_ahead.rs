@@ -159,6 +159,7 @@ impl<'run> AheadCounter<'run> {
         Some(TreeCounts { files: self.files, bytes: self.bytes, names: Some(self.names) })
     }
 
+    /// Counts a file; one that is read back counts its bytes twice.
     fn add(&mut self, bytes: u64) {
         // Bytes that are read back move a second time.
         let trips = if self.options.durability.verify { 2 } else { 1 };
@@ -166,6 +167,7 @@ impl<'run> AheadCounter<'run> {
         self.bytes = self.bytes.saturating_add(bytes.saturating_mul(trips));
     }
 
+    /// Counts what is in one source folder, at any depth; `None` as for `count`.
     fn tree(&mut self, path: &Path, folder: File) -> Option<()> {
         let begin_above = self.options.selection.patterns_begin_above && !stands_for_content(path);
         let name = path.file_name().filter(|_| begin_above && !self.select.is_list());
@@ -187,6 +189,7 @@ impl<'run> AheadCounter<'run> {
         Some(())
     }
 
+    /// Counts the names of one folder, and adds the folders in it to `waiting`. `None` as for `count`, and where too many wait.
     fn folder(&mut self, folder: &Arc<FolderSide>, waiting: &mut Vec<NotCounted>) -> Option<()> {
         let origin = folder.origin().ok()?;
         let mut cookie = Some(0);
@@ -204,6 +207,7 @@ impl<'run> AheadCounter<'run> {
         Some(())
     }
 
+    /// Counts a name unless it is excluded: a file with its bytes; a folder waits to be counted.
     fn name(&mut self, folder: &Arc<FolderSide>, origin: &Origin, name: Name, waiting: &mut Vec<NotCounted>) {
         let path = || folder.path_of(&name.name);
         let known = name.kind.filter(|kind| *kind != FileKind::Regular);
@@ -236,6 +240,7 @@ impl<'run> AheadCounter<'run> {
         self.wait_until(Duration::from_nanos((taken_ns / CPU_FRACTION).max(0.0) as u64))
     }
 
+    /// Waits until so much time has passed since the count began. `None` once the copy has ended.
     fn wait_until(&self, elapsed: Duration) -> Option<()> {
         loop {
             if self.over.load(Ordering::Relaxed) {

@@ -130,6 +130,7 @@ impl HostJob {
         self.work == JobKind::Compare
     }
 
+    /// A job of this kind with default options on the real platform.
     fn new(work: JobKind, sources: Vec<Place>, target: Place) -> HostJob {
         let (stop, watch) = (Arc::default(), Arc::default());
         let sources = sources.into_iter().map(Place::unopened).collect();
@@ -258,6 +259,7 @@ impl HostJob {
         here.any(|source| matches!(hosts.meta(0, source), Some(Ok(meta)) if meta.kind == FileKind::Folder))
     }
 
+    /// The two hosts of the job, with the options that say how their names are looked at.
     fn hosts(&self) -> Hosts<'_> {
         let makes_names =
             self.options.measuring.rehearsal_bytes.is_none() && matches!(self.target, Place::Path(_));
@@ -344,7 +346,7 @@ impl HostJob {
         items.iter().filter(|item| targets::is_name(item, &self.options)).count()
     }
 
-    /// Finishes trees, and removes sources, when all blocks have landed.
+    /// Finishes names, trees, backup folders and lists behind the last block, also of a run that was stopped.
     fn finish_names(&self, shared: &Shared<'_>, waits: &mut Waits) {
         report_unused_list(shared);
         let is_complete = shared.plan.is_exhausted();
@@ -378,6 +380,7 @@ impl HostJob {
         remote_host.read_ahead(self.sources.len(), wish);
     }
 
+    /// Makes what all lanes share, and sets the total of the progress.
     fn shared<'run>(
         &'run self,
         items: Vec<Item>,
@@ -481,6 +484,7 @@ impl HostJob {
         self.options.tuning.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
     }
 
+    /// How many lanes the job begins with: one where blocks go in order or in a dry run, else as requested or usual.
     fn lanes(&self, shared: &Shared<'_>, pool: SlotPool) -> u32 {
         let shape = shared.settings.shape;
         let serial = shape.source_serial || shape.sink_serial;

@@ -73,7 +73,7 @@ impl List {
         !self.has_failed.load(Ordering::Relaxed)
     }
 
-    /// A file is about to be written: returns when the list stands and has its witnesses.
+    /// Returns when the list exists and watches its file systems: a file is about to be written.
     pub(crate) fn begin(&self, ledger: &Ledger<'_>, options: &Options, devices: &Devices) {
         if self.is_begun.load(Ordering::Acquire) {
             return;

@@ -93,8 +93,7 @@ impl Origin {
         }
     }
 
-    /// What stands under a name.
-    /// The path is made for words only: most names need none.
+    /// Metadata of a name in the source. The path is made for a problem only: most names need none.
     pub(crate) fn metadata(&self, name: &Name, path: impl Fn() -> PathBuf) -> Result<Meta, Problem> {
         let found = match (self, &name.told) {
             (Origin::Here(folder), _) => match folder.metadata(&name.name) {
@@ -135,7 +134,7 @@ impl Origin {
         Some(link_ns.max(if meta.kind == FileKind::Folder { of_folder() } else { meta.ctime_ns }))
     }
 
-    /// The same of a name that may not stand there: `None`.
+    /// Metadata of a name in the source that may not exist: `None`.
     pub(crate) fn if_there(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<Option<Meta>, Problem> {
         let found = match self {
             Origin::Here(folder) => match folder.metadata(name) {

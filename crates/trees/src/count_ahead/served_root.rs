@@ -24,6 +24,7 @@ pub enum ServedRoot {
 }
 
 impl ServedRoot {
+    /// Opens the place that is served. Errors: it cannot be opened, or is neither a path of this host nor null.
     pub fn open(place: &Place) -> Result<ServedRoot, Problem> {
         match place {
             Place::Path(path) => match Disk::Os.folder(path) {

@@ -50,6 +50,8 @@ struct WayDown {
 }
 
 impl WayDown {
+    /// Finds the folders on the way to the folder of backups, by their names as written and as they are; the way may be missing
+    /// in part.
     fn find(backup: &Backup, folder: &Path, base: &File, is_confined: bool) -> WayDown {
         let open = |part: &Path| {
             // An absolute path stays what it is.
@@ -84,9 +86,7 @@ impl WayDown {
 }
 
 impl BackupPlace {
-    /// That of a tree which goes to this place.
-    ///
-    /// Errors: the folder of backups cannot be opened.
+    /// The place of backups for a tree with this target. Errors: the folder of backups cannot be opened.
     pub(crate) fn new(settings: &Settings<'_>, at: &PathAt) -> Result<BackupPlace, Problem> {
         let Some(backup @ Backup { folder: Some(folder), .. }) = &settings.options.backup else {
             return Ok(BackupPlace::default());
@@ -148,6 +148,8 @@ impl BackupPlace {
         }
     }
 
+    /// The folder of backups, opened at the first call and kept open. With `makes` a missing one is made, and noted as made by
+    /// this run.
     fn opened(&self, settings: &Settings<'_>, makes: Option<Making<'_>>) -> Outcome<Option<Arc<File>>> {
         let (Some(backup), Some((base, way))) = (&settings.options.backup, &self.base) else {
             return Ok(None);
@@ -206,7 +208,8 @@ fn project_below(base: &File, folder: &Path) -> Option<u32> {
 /// What keeps in mind the folders that are made, and the folder of the tree that they are made for.
 type Making<'run> = (&'run BackupFolders, &'run FolderSide);
 
-/// Why there is no backup. EXDEV: link(2) does not leave a file system, and openat2(2) not a folder that is served.
+/// The problem of a name that has no backup. EXDEV: link(2) does not leave a file system, and openat2(2) not a folder that is
+/// served.
 fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Problem {
     if errno == Errno::EXDEV && settings.is_confined {
         let words =

@@ -23,8 +23,8 @@ use datapump_files::identity::{FileId, id};
 /// Nothing stands under the name, or it is none that the file system could have: ENOENT, EINVAL, ENAMETOOLONG, EILSEQ.
 const CANNOT_STAND: [Errno; 4] = [Errno::ENOENT, Errno::EINVAL, Errno::ENAMETOOLONG, Errno::EILSEQ];
 
-/// The entries of the target, by what they are, under which names of the source stand that are not listed there, and
-/// those names. Memory: 8 bytes for each name of the one folder, while it is looked at.
+/// Entries of the target that have a name of the source in another spelling which is not listed there, with that name. Memory:
+/// 8 bytes for each name of the one folder, while it is looked at.
 pub(crate) fn standing_otherwise_written(
     source: &Origin,
     source_path: &Path,

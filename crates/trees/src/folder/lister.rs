@@ -67,6 +67,7 @@ impl Lister {
         (self.listed, self.from) = (Some(names), from);
     }
 
+    /// The next step: names to deal with, or a position from which the folder is to be listed.
     pub(crate) fn poll(&mut self) -> Next {
         match (&mut self.way, self.listed.take()) {
             (ListWay::Listed(names), _) => {

@@ -80,6 +80,7 @@ pub(crate) struct Root {
 }
 
 impl Root {
+    /// The root of a tree that is copied to this target, with no backups, no records and number 0.
     pub(crate) fn new(source: &Meta, target_path: &Path, target: Option<&Meta>, list: Arc<List>) -> Root {
         let target_id = target.map(|meta| (meta.device, meta.inode));
         Root {

@@ -117,6 +117,7 @@ impl FolderSide {
         FolderSide::root_with(path, &file, open, RootFile::Again(opens), keeper)
     }
 
+    /// The root of a tree of this host, looked at as it is now.
     fn root_with(
         path: &Path,
         file: &File,
@@ -137,6 +138,7 @@ impl FolderSide {
         Ok(FolderSide::new(None, path.as_os_str(), meta, is_young, place))
     }
 
+    /// A folder with these metadata in one place, not opened up and not charged.
     fn new(
         parent: Option<&Arc<FolderSide>>,
         name: &OsStr,
@@ -185,6 +187,8 @@ impl FolderSide {
         self.child_by(&Name::here(name.to_owned(), None), false)
     }
 
+    /// Opens a folder in this one, of this host or another. `opens_up`: one that is closed to this user, its owner, is opened
+    /// up.
     fn child_by(self: &Arc<FolderSide>, listed: &Name, opens_up: bool) -> Result<Arc<FolderSide>, Problem> {
         let name = &*listed.name;
         let (keeper, follow, opened_folders) = match &self.place {
@@ -298,7 +302,7 @@ impl FolderSide {
         }
     }
 
-    /// What the folder is now, and whether its times could hide a name that is made right after this look.
+    /// Looks at the folder again: its metadata now, and whether its times could hide a name that is made right after this look.
     pub(crate) fn look_again(&self) -> Result<(Meta, bool), Problem> {
         let now_ns = tick::now_ns();
         match &self.place {
@@ -344,6 +348,7 @@ impl FolderSide {
         Ok(file)
     }
 
+    /// The open folder with which of its links are followed, as names are read from it.
     fn opened(&self, open: Arc<File>) -> OriginFolder {
         let follow = match self.place {
             SidePlace::Here { follow, .. } => follow,
@@ -403,7 +408,7 @@ impl FolderSide {
         self.reopened(opened, stays_open)
     }
 
-    /// What was opened again must be the same folder.
+    /// Notes a folder that was opened again. Refuses another one than before.
     fn reopened(&self, opened: Result<(File, Meta), Errno>, stays_open: bool) -> Result<Arc<File>, Problem> {
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?;

@@ -160,7 +160,7 @@ impl Visited {
         room.make(of.len(), 1, FOLDER_BYTES + source.name.len(), |bytes| source.charge_there(bytes))
     }
 
-    /// The folder `name` in another is about to be listed, for the first time or again, and was this when it was opened.
+    /// Notes a folder that is about to be listed, for the first time or again, as it was when it was opened.
     pub(crate) fn note(
         &self,
         folder: FolderKey,
@@ -188,8 +188,8 @@ impl Visited {
         states.of.insert(folder, walked);
     }
 
-    /// These of its names were listed, from `cookie` on; none at the end. Where this side may not hold more of them the
-    /// folder is as one that was not listed to its end.
+    /// Notes names of a folder that were listed, from `cookie` on; none at the end. Where this side may not hold more of them
+    /// the folder is as one that was not listed to its end.
     pub(crate) fn note_names(&self, folder: FolderKey, cookie: u64, names: &[Name]) {
         if !self.keeps_some() {
             return;

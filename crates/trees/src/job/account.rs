@@ -162,6 +162,7 @@ impl Account<'_> {
         (limited_by, detail)
     }
 
+    /// The measured times and devices from which the verdict is made.
     fn evidence(&self) -> Evidence {
         let Tally { source_devices, target_devices, in_kernel, .. } = &self.tally;
         let remote_host = self.shared.remote_host.as_ref();
@@ -288,7 +289,7 @@ pub(crate) fn unexplained() -> Problem {
     Problem::of(Class::Io, Operation::Finish, words)
 }
 
-/// What the lanes leave behind, and why some could not run.
+/// Splits the results of lanes that ran from the problems of those that could not.
 pub(crate) fn sorted(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResult>, Vec<Problem>) {
     let (mut lanes, mut lost) = (Vec::new(), Vec::new());
     for result in results {

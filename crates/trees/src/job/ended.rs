@@ -72,6 +72,7 @@ impl HostJob {
         }
     }
 
+    /// A tally of nothing yet, with the requested ways of reading and sharing.
     fn tally(&self) -> Tally {
         let asked = |choice: Choice| AskedAndGot {
             asked: choice.to_string(),
@@ -121,7 +122,7 @@ impl HostJob {
         is_cut.then(|| if makes_files { tally.cut_leaves.max(files) } else { tally.cut_leaves })
     }
 
-    /// The report of a job that is refused as a whole.
+    /// Reports the problem that refuses the job as a whole, and gives its report.
     pub(super) fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
         let problem = if self.hides_target { without_cause(problem) } else { with_cause(problem) };
         let status = match (self.work, problem.class) {

@@ -180,6 +180,7 @@ impl HostJob {
         }
     }
 
+    /// The plan of one item: where it goes and how, from facts that are known without opening it.
     fn planned(&self, item: &Item) -> Planned {
         let facts = Facts {
             size_bytes: item.bytes().unwrap_or(0),

@@ -44,6 +44,7 @@ impl HostJob {
         }
     }
 
+    /// Refuses a folder of `--link-dest` that is missing or no folder.
     pub(super) fn check_link_dest_exists(&self) -> Result<(), Problem> {
         self.options.links.link_dest.iter().try_for_each(|path| {
             let wrong = |words: &str| Problem::new(Class::Usage, Operation::LinkDest, path, words);

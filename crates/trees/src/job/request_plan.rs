@@ -16,7 +16,7 @@ use crate::tree::state::name_flags;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::PathAt;
 
-/// Of a job. `hashes`: blocks are hashed.
+/// The request plan of a job. `hashes`: blocks are hashed.
 pub fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) -> Shape {
     let usual = Options::defaults(reads);
     let source_serial = items.iter().any(Item::source_is_stream);
@@ -167,8 +167,8 @@ pub(crate) fn lanes_in_memory(first: u32, most: u32, least: u32, greatest: u32) 
     most.min(first.saturating_mul(greatest) / least.max(1)).max(first)
 }
 
-/// The same, with more requests under way where the path is long, as far as so many lanes have memory for them. Where
-/// there may be more lanes than the first, they share what those had.
+/// The plan with more requests under way where the path is long, as far as so many lanes have memory for them. Where there may
+/// be more lanes than the first, they share what those had.
 pub fn for_path(shape: Shape, is_far: bool, lanes: u32, most: u32, pool: SlotPool) -> Shape {
     if most > lanes {
         let slots = lanes * (shape.source_depth_max + shape.sink_depth) / most;

@@ -102,7 +102,7 @@ impl Checkpoint {
         Checkpoint { book, thread }
     }
 
-    /// Something will be written on the file system of this folder: what fails there from now on is noticed.
+    /// Watches the file system of this folder for what could not be written; one that cannot be watched ends the list.
     pub(crate) fn witness(&self, device: u64, folder: &File, path: &Path) {
         let mut folders = locked(&self.book.folders);
         if folders.contains_key(&device) {
@@ -119,8 +119,8 @@ impl Checkpoint {
         }
     }
 
-    /// A file of so many bytes is committed on a device. `soon` if it was expensive to copy. A sync that failed is
-    /// told once.
+    /// Adds the mark of a committed file of so many bytes, at once or behind the next sync. `soon` if it was expensive to copy.
+    /// Gives the problem of a failed sync once.
     pub(crate) fn add(
         &self,
         mark: u64,
@@ -277,6 +277,8 @@ impl Book {
         self.append(state, &marks);
     }
 
+    /// Syncs the folders, then adds the marks of the waiting files to the list. Where the sync fails, marks since the last good
+    /// one are dropped.
     fn sync(&self, mut state: MutexGuard<'_, CheckpointState>) {
         let waiting = std::mem::take(&mut state.waiting);
         state.waiting_bytes = 0;
@@ -303,6 +305,7 @@ impl Book {
         folders.iter().try_for_each(sync)
     }
 
+    /// Notes a failed sync, and cuts the list behind the last good one; where that fails, the header is made invalid.
     fn distrust(&self, state: &mut CheckpointState, path: &Path, errno: Errno) {
         if state.failed.is_none() {
             state.failed = Some((path.to_path_buf(), errno));
@@ -334,6 +337,7 @@ fn thread(book: &Arc<Book>) -> Option<JoinHandle<()>> {
     std::thread::Builder::new().name("pump sync".into()).spawn(move || keep_syncing(&book)).ok()
 }
 
+/// Runs in a thread of its own: syncs whenever enough bytes or time have passed, and a last time at the end if that is wanted.
 fn keep_syncing(book: &Book) {
     loop {
         let (mut state, start) = (locked(&book.state), Instant::now());

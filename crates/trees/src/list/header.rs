@@ -23,6 +23,7 @@ pub(crate) struct SourceRoot {
 }
 
 impl SourceRoot {
+    /// The root of a source, on this host or another one; zeros for what lies in no folder.
     pub(crate) fn of(origin: &Origin, meta: &Meta) -> SourceRoot {
         match origin {
             Origin::Here(folder) => SourceRoot::here(&folder.file),
@@ -72,7 +73,7 @@ fn without_port(place: &str) -> &str {
     }
 }
 
-/// The header of a list in an open folder.
+/// The header of a list that is begun now for this open folder.
 pub(crate) fn header(folder: &File, source: &SourceRoot, options: &Options, is_new: bool) -> Header {
     let (target, mount) = root_of(folder);
     let life = Life { boot: boot(), mount, source: source.life, options: digest(options) };
@@ -102,7 +103,7 @@ fn root_of(folder: &File) -> (RootId, u64) {
     (RootId { inode, born_ns, file_system: datapump_files::disk::file_system(folder) }, mount)
 }
 
-/// What a committed file has by these options, and what is promised of it.
+/// A number that differs where options would give a copied file other attributes, or promise something else of it.
 fn digest(options: &Options) -> u64 {
     let Keep { mode, acl, owner, times, xattrs, links, numeric_ids, given } = options.attributes.keep;
     let kept = [

@@ -320,7 +320,7 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
-    /// The list, if there is one; what is to be known of it is told.
+    /// Gives the list, if there is one, and reports what is to be known of it.
     pub(crate) fn told(self, ledger: &Ledger<'_>) -> Option<TreeJournal> {
         match self {
             Kept::List(journal) => {
@@ -416,7 +416,7 @@ impl Earlier {
     }
 }
 
-/// What a list tells: whether the folder was new then, and the marks of earlier runs.
+/// Reads a list: whether the folder was new then, and the marks of earlier runs.
 fn read(file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem> {
     let bytes = read_whole(file).map_err(|errno| Problem::system(Operation::Read, name, errno.0))?;
     // What a list does not tell itself its file may. Whatever names its copies dealt with, it were not fewer than all.

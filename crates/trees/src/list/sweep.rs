@@ -47,6 +47,7 @@ impl<'run> Swept<'run> {
         Swept { open, folder: Folder::Os(Arc::clone(open)), source, begun_ns, given }
     }
 
+    /// Removes what killed runs left in the folder; goes into folders that the source does not have.
     fn sweep(&self) {
         let batches = listed::batches(|cookie| listed::list(self.open, cookie));
         for name in batches.map_while(Result::ok).flatten() {
@@ -66,7 +67,8 @@ impl<'run> Swept<'run> {
         self.source.is_none_or(|source| matches!(source.if_there(name, || name.into()), Ok(None)))
     }
 
-    /// A folder on another file system, or with a list of its own, is left to others.
+    /// Sweeps a folder that a copy made and did not finish. One on another file system, or with a list of its own, is left to
+    /// others.
     fn enter(&self, name: &OsStr) {
         let Ok(folder) = names::open_folder(self.open, name).map(Arc::new) else { return };
         let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
@@ -109,6 +111,8 @@ impl<'run> Swept<'run> {
         }
     }
 
+    /// Whether a name with the form of a temporary one was left by a killed run: as such runs make them and young enough, or
+    /// complete.
     fn is_leftover(&self, name: &OsStr, meta: &Meta) -> bool {
         use FileKind::{BlockDevice, CharDevice, Fifo, Regular, Symlink};
         let is_young = || is_young(&self.folder, name, meta, self.begun_ns);

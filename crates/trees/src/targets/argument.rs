@@ -37,6 +37,7 @@ pub(super) fn is_entry(
     several || (hosts.keeps_pipes && meta.kind == FileKind::Fifo && !names_descriptor(path))
 }
 
+/// Resolves the target of a source that is dealt with as in a tree. Refuses a descriptor, and a link that would have no name.
 pub(super) fn as_entry(
     source: &Place,
     meta: Option<&Meta>,

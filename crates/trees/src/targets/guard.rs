@@ -100,7 +100,7 @@ impl ReadIdentity {
 }
 
 impl Guard {
-    /// That of a command. Numbers of another host count where it is this one.
+    /// The guard of a command. Numbers of another host count where it is this one.
     pub(crate) fn new(items: &[Item], rules: GuardRules<'_>, other: Option<&dyn SourceHost>) -> Guard {
         let is_here = other.is_some_and(|host| host.is_here());
         let mut guard = Guard::default();

@@ -90,7 +90,7 @@ fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Result<(), Prob
     Err(Problem::usage(format!("{flag} needs a folder as source; name one, or leave {flag} out")))
 }
 
-/// What a tree copies as well is not copied beside it.
+/// Removes the items that a tree copies as well.
 fn leave_to_trees(items: &mut Vec<Item>, covered: Vec<CoveredSource>) {
     for CoveredSource { source, tree } in covered {
         let Some(at) = items.iter().position(|item| item.number == source) else { continue };
@@ -227,7 +227,7 @@ impl Goal<'_> {
     }
 }
 
-/// A link of another host that stays one is not made where `--safe-links` leaves it out.
+/// Refuses a link of another host that stays one where `--safe-links` leaves it out.
 fn unsafe_remote_link(
     hosts: &Hosts<'_>,
     number: u32,

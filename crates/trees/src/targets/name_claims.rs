@@ -65,7 +65,7 @@ impl Claims {
         disk::may_fold_names(folder).then(Claims::default)
     }
 
-    /// Takes an entry that a name found, or that was just made under it; false if it belongs to another name.
+    /// Claims an entry that a name found, or that was just made under it; false if it belongs to another name.
     pub(crate) fn take(&self, folder: &File, entry: &Meta, name: &OsStr) -> bool {
         let mut claimed = self.0.lock();
         let ClaimedNames { owners, entries, known } = &mut *claimed;

@@ -22,7 +22,7 @@ use datapump_files::disk::{FileKind, Folder, Meta, PathAt};
 const LINK_FOR_A_FOLDER: &str = "is a symbolic link, and a folder is never copied through a link that was not named as \
                                  the target; remove it, or name what it points to";
 
-/// Refuses options that are for single files.
+/// Refuses folders among the sources with options that are for single files.
 pub(super) fn refuse_trees(items: &[Item], options: &Options) -> Result<(), Problem> {
     if options.durability.inplace && items.iter().any(Item::is_tree) {
         return Err(Problem::usage(
@@ -43,7 +43,7 @@ pub(super) fn is_copied(target: &Target) -> bool {
     !matches!(target, Target::Null | Target::Compare(_))
 }
 
-/// What another host may not have written: through a link, or into a device.
+/// Refuses a target that another host may not write: through a link, or into a device.
 pub(super) fn refuse_leading_out(target: &Target) -> Result<(), Problem> {
     let refused = |path: &Path, words: &str| Err(Problem::new(Class::Refused, Operation::Open, path, words));
     match target {
@@ -112,6 +112,7 @@ fn only_folders(hosts: &Hosts<'_>, sources: &[Place]) -> bool {
     (0..).zip(sources).all(is_folder)
 }
 
+/// Metadata of a source; `None` for what has none. Refuses a source that cannot be read as a file or a folder.
 pub(super) fn source_meta(
     hosts: &Hosts<'_>,
     number: u32,
@@ -145,6 +146,7 @@ pub(super) fn source_meta(
     }
 }
 
+/// Resolves the target of a source that is no folder and is not dealt with as in a tree. Refuses places that cannot be written.
 pub(super) fn resolve(
     hosts: &Hosts<'_>,
     source: &Place,
@@ -213,7 +215,7 @@ fn is_set_aside(at: &PathAt, options: &Options) -> bool {
         && !leads_to_device()
 }
 
-/// Whether a folder was made by an earlier run of this copy that was cut; words if its list is not believed.
+/// Whether a folder was made by an earlier run of this copy that was interrupted; a message if its list is not believed.
 pub(super) fn goes_on_in(
     hosts: &Hosts<'_>,
     folder: Option<&PathAt>,
@@ -242,7 +244,7 @@ fn unfollowed(path: &Path, errno: Errno) -> Problem {
     }
 }
 
-/// Where the content of a folder goes. A folder named as `.`, or ending in `/.`, stands for its content, as with cp.
+/// Resolves the target of a folder's content. A folder named as `.`, or ending in `/.`, stands for its content, as with cp.
 pub(super) fn resolve_tree(
     source: &Place,
     goes_on: bool,
@@ -284,6 +286,7 @@ pub(super) fn resolve_tree(
     Ok(Target::Tree(at))
 }
 
+/// The target that an existing entry is, by its kind. Refuses folders, sockets, and devices without `--devices`.
 fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Result<Target, Problem> {
     match meta.kind {
         FileKind::Regular | FileKind::Symlink if hosts.is_confined => Ok(Target::File(at)),

@@ -47,8 +47,8 @@ impl TargetNames {
         TargetNames { is_inplace, ..TargetNames::default() }
     }
 
-    /// Gives a target to a source. False: the same source has it already. Folders are merged where the user named the
-    /// folder that they go to.
+    /// Gives a target to a source. False: the same source has it already. Errors: another source has it. Folders are merged
+    /// where the user named the folder that they go to.
     pub(crate) fn take(
         &mut self,
         target: &Target,
@@ -88,6 +88,7 @@ impl TargetNames {
         Err(Problem::new(Class::Usage, Operation::Copy, path, words))
     }
 
+    /// The place by which two targets are found to be the same; `None` for streams and the like.
     fn place_of(&self, target: &Target) -> Option<TargetPlace> {
         let at = match target {
             Target::Device(at) => {

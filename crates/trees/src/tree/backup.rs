@@ -251,6 +251,7 @@ impl BackupNames<'_> {
             }
     }
 
+    /// Whether a name that the backup would take is needed for a copy of the source; `None` where that cannot be known.
     fn is_needed(&self, backup: &OsStr) -> Option<bool> {
         let (shared, root) = (self.shared, self.root);
         let has = self.source_has(backup)?;
@@ -365,7 +366,7 @@ pub(crate) fn of_new_file<T, E>(
     made.unwrap_or_else(|| Err(is_of_another())).inspect(|_| taken.is_put(shared))
 }
 
-/// The same of what the user named. Its folder is the one that is copied to.
+/// Replaces the existing entry of a name that the user gave, behind a backup of it. Its folder is the one that is copied to.
 pub(crate) fn of_file<T>(
     shared: &Shared<'_>,
     taken: TakenName<'_>,
@@ -382,6 +383,7 @@ pub(crate) fn of_file<T>(
     replaced.unwrap_or_else(|| Err(name_taken(path))).inspect(|_| taken.is_put(shared))
 }
 
+/// Sets aside the existing entry of a name that the user gave. Errors: its place takes no backups, needed or not.
 fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outcome<UndoRename> {
     let TakenName { folder, name, .. } = taken;
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };

@@ -176,6 +176,7 @@ fn changed(shared: &Shared<'_>, path: &std::path::Path, words: String) {
     shared.ledger.report(Problem::new(Class::Changed, Operation::LookAt, path, words));
 }
 
+/// Reports the folders in which nothing is removed because they were replaced or emptied while they were copied.
 fn report_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
     for (tree, root) in roots.iter().enumerate() {
         for key in root.root.visited.guarded() {
@@ -198,6 +199,7 @@ fn report_unknown(shared: &Shared<'_>) {
     }
 }
 
+/// Reports the folders that kept changing, with how many names stay for that.
 fn report_restless(
     shared: &Shared<'_>,
     roots: &[Arc<Directory>],
@@ -248,6 +250,7 @@ fn report_uncopied(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTre
     }
 }
 
+/// Reports that nothing was removed because folders kept changing.
 fn report_too_restless(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTreeSet<FolderOfTree>) {
     if let Some(folder) = folders.first() {
         let more = counted(folders.len() as u64 - 1, "other folder");

@@ -27,7 +27,7 @@ const XATTRS: Keep = Keep { xattrs: true, ..Keep::NOTHING };
 const UNTOLD: &str = "attributes of files: extended attributes and access control lists were not compared, because the \
                       other side is an older version; install the same version on both sides";
 
-/// Of what is new.
+/// Findings of what is new.
 pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
     Findings {
         keep: shared.settings.options.attributes.keep,
@@ -42,7 +42,7 @@ pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
     }
 }
 
-/// Of a name in a folder. What cannot be found out is told by whoever acts on it.
+/// Findings of a name in a folder. What cannot be found out is reported by whoever acts on it.
 pub(crate) fn of_name(
     shared: &Shared<'_>,
     directory: &Directory,
@@ -77,7 +77,7 @@ pub(crate) fn of_name(
     }
 }
 
-/// Of two open folders.
+/// Findings of two open folders.
 pub(crate) fn of_folders(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> Findings {
     let new = of_new(shared);
     let (Ok(from), Ok(to)) = (source.origin(), target.file()) else { return new };

@@ -42,9 +42,9 @@ enum ListEnd {
     Stays(Option<String>),
 }
 
-/// The work left when all lanes have ended: one sync for each file system, then the list of what was committed goes,
-/// and the roots get their attributes. A tree in which something failed keeps its list: the same command goes on. Where
-/// the syncs went well the list says that nothing that stands there is in doubt.
+/// Finishes the trees when all lanes have ended: removes what is too much, syncs each file system, removes the lists and sets
+/// the attributes of the roots. A tree in which something failed keeps its list: the same command resumes. Where the syncs went
+/// well the list says that nothing in the target is unverified.
 pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: bool) {
     let mut trees_done = std::mem::take(&mut *shared.trees.trees_done.lock());
     trees_done.sort_by_key(|directory| directory.root.number);
@@ -86,8 +86,8 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
     waits.sync += shared.settings.platform.clock.now_ns() - start_ns;
 }
 
-/// Whether file systems are synced as a whole. What was left alone may be of a copy that nobody synced: before the
-/// sources go, and where the list of a cut copy stood, whose files count as copied.
+/// Whether file systems are synced as a whole: files that exist already may be of a copy that nobody synced. That counts before
+/// the sources are removed, and where there was the list of an interrupted copy, whose files count as copied.
 fn syncs_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) -> bool {
     let options = shared.settings.options;
     let goes_on = || {
@@ -99,7 +99,7 @@ fn syncs_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) -> bool {
         || (options.durability.sync == Sync::Each && goes_on())
 }
 
-/// What a sync beside the copy says, before anything is removed that the copy was to replace.
+/// Ends the syncs beside the copy, and reports what failed in them, before anything is removed that the copy was to replace.
 fn close_list(shared: &Shared<'_>, directory: &Directory) {
     let failed = directory.root.journal().and_then(TreeJournal::close);
     failed.into_iter().for_each(|problem| directory.root.report(&shared.ledger, problem));
@@ -189,6 +189,7 @@ pub(crate) fn close_folders(shared: &Shared<'_>) {
     }
 }
 
+/// Syncs each file system of the targets, and tells the lists how that went. Where one fails all trees count as failed.
 pub(in crate::tree) fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Directory>]) {
     shared.ledger.watch.enter(Phase::Syncing);
     let (devices, mut said) = (shared.trees.devices.lock(), Ok(()));
@@ -207,9 +208,10 @@ pub(in crate::tree) fn sync_devices(shared: &Shared<'_>, trees_done: &[Arc<Direc
         .for_each(|journal| journal.synced(&said));
 }
 
-/// Everything below is right and on the disk before the list goes, and its going is on the disk before status 0 is
-/// given. The root's own attributes come right before: who may write to it could have made a list in it. Killed
-/// before the list goes the same command goes on, and nothing is left to do behind.
+/// Sweeps the root, sets its attributes, ends its list and syncs it. Everything below is on the disk before the list is
+/// removed, and its removal is on the disk before status 0 is given. The root's own attributes are set right before: a user who
+/// may write to it could have made a list in it. Killed before the list is removed the same command resumes, and nothing is
+/// left to do behind.
 fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(()) };
     let wrong = |errno: Errno| Problem::system(Operation::Finish, &target.path(), errno.0);
@@ -233,6 +235,7 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     done.and(synced.into_iter().try_for_each(sync))
 }
 
+/// Decides whether the list of a tree is removed, stays, or stays with all files known to be on the disk.
 fn list_end(
     shared: &Shared<'_>,
     directory: &Directory,
@@ -261,7 +264,7 @@ fn may_settle(shared: &Shared<'_>, journal: &TreeJournal) -> bool {
     options.durability.sync != Sync::None && !options.durability.inplace && reads_well && journal.may_settle()
 }
 
-/// The list goes, or stays for a later run.
+/// Removes the list, or has it stay for a later run, which is reported where it needs a reason.
 fn finish_list(
     shared: &Shared<'_>,
     directory: &Directory,

@@ -78,7 +78,7 @@ struct SourceRemoval<'run> {
 }
 
 impl SourceRemoval<'_> {
-    /// A file that was named, and its copy. That may have stood there before this run: it is synced first.
+    /// Removes a file that was named, if its copy is equal. The copy may have existed before this run: it is synced first.
     fn of_file(&self, source: &Path, target: &Path) -> Result<(), Problem> {
         let find = |path| PathAt::find(&self.shared.settings.platform.disk, path);
         let (from, to) = (find(source), find(target));
@@ -100,8 +100,8 @@ impl SourceRemoval<'_> {
         self.remove(folder, name, &meta, source)
     }
 
-    /// A link that was named and stayed one, or a pipe or device beside other sources, and the like of it. That may
-    /// have stood there before this run: its name is synced first.
+    /// Removes a named link that stayed one, or a pipe or device beside other sources, if its copy is equal. That may have
+    /// existed before this run: its name is synced first.
     fn of_entry(&self, source: &Path, to: &PathAt) -> Result<(), Problem> {
         let (Some(name), Some(new), Ok(Folder::Os(target))) = (source.file_name(), to.name(), to.folder())
         else {
@@ -128,6 +128,7 @@ impl SourceRemoval<'_> {
         self.remove(&folder, name, &meta, source)
     }
 
+    /// Removes the files and links of a local source tree that have their copies; its folders stay.
     fn of_tree(&self, root: &Directory) -> Result<(), Problem> {
         let Some(target) = root.target.as_ref().filter(|_| root.source.is_here()) else { return Ok(()) };
         let mut folders = vec![(Arc::clone(&root.source), Arc::clone(target))];
@@ -290,6 +291,7 @@ impl SourceRemoval<'_> {
         Ok(is_same && state(&now) == state(&before) && !mapped::was_stored_to(&source, &now))
     }
 
+    /// Removes a name of the source, counts it and reports it.
     fn remove(&self, folder: &File, name: &OsStr, meta: &Meta, path: &Path) -> Result<(), Problem> {
         let removed = names::remove(folder, name, false);
         removed.map_err(|errno| Problem::system(Operation::Remove, path, errno.0))?;

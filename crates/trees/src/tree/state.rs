@@ -174,8 +174,8 @@ impl Trees {
         GuardRules { options, select: &self.select }
     }
 
-    /// A folder is going to be written to. Once: who gives it a second name while it is filled would have it get the
-    /// mode of another folder in the end.
+    /// Notes that a folder is going to be written to. Refuses one that is filled under another name, unless targets overlap: it
+    /// would get the mode of another folder in the end.
     pub(crate) fn enter(&self, folder: &Meta, path: &Path, source: &FolderSide) -> Result<(), Problem> {
         let mut entered = self.entered.lock();
         let (folders, room) = &mut *entered;

@@ -40,7 +40,7 @@ use datapump_files::commit::{made, shortage};
 use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
 
-/// Reads the next names of a folder and puts them up as work, the rest of the listing behind them.
+/// Reads the next names of a folder and enqueues them as work, the rest of the listing behind them.
 pub(crate) fn list(shared: &Shared<'_>, directory: &Arc<Directory>) {
     match next_names(shared, directory) {
         Ok(names) if !names.is_empty() => return put_up(shared, directory, names),
@@ -56,6 +56,7 @@ pub(crate) fn list(shared: &Shared<'_>, directory: &Arc<Directory>) {
     shared.trees.walked(&shared.ledger.watch);
 }
 
+/// The next names of a folder that were not dealt with yet; none at its end.
 fn next_names(shared: &Shared<'_>, directory: &Directory) -> Result<Vec<Name>, Problem> {
     let listing = shared.trees.select.listing(|| directory.relative());
     let mut lister = Lister::new(listing, directory.cookie(), shared.settings.itemizes());
@@ -196,6 +197,7 @@ pub(crate) fn enter_compared(at: BatchName<'_>) -> Result<(), Problem> {
     enter_both(at, source, target, false)
 }
 
+/// Enqueues the listing of a folder that is open on both sides. One that is on another file system is done at once.
 fn enter_both(
     at: BatchName<'_>,
     source: OpenedSource,
@@ -370,8 +372,8 @@ fn no_room_for(at: BatchName<'_>, problem: Problem) -> Result<Option<Entered>, P
     Ok(at.shared.ledger.full.is_full().then_some((None, true)))
 }
 
-/// A folder that is made, or gets other attributes. A new name in it changes its time: it is looked at before. Gives
-/// back what is told when it is made.
+/// Reports the change of a folder that gets other attributes; gives back that of one that is made, to report then. A new name
+/// in it changes its time: it is looked at before.
 fn tell_folder(at: BatchName<'_>, meta: &Meta, there: Option<&Meta>) -> Option<Box<Change>> {
     let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
     let change = findings::change(at.shared, at.directory(), kind, at.name, meta, there);
@@ -441,6 +443,7 @@ fn tell_device(shared: &Shared<'_>, above: &Directory, target: Option<&FolderSid
     Ok(())
 }
 
+/// The traits of a folder below this one; what its file system says is asked only where that changes.
 fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, fresh: bool) -> Traits {
     let same_device = target.is_some_and(|target| target.meta.device == source.meta.device);
     let same_file_system = same_device && source.is_here();

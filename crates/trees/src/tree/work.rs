@@ -35,6 +35,7 @@ impl Worker for TreeWorker<'_> {
         Ok(self.shared.plan.claim(self.asker()).keeping_work(|work| self.claimed = Some(work)))
     }
 
+    /// Does the work that this lane claimed, or goes on with its own names; gives a small file that is to be moved now.
     fn work(&mut self, waits: &mut Waits) -> Option<Ready> {
         let Some(work) = self.claimed.take() else { return self.next(waits) };
         let shared = self.shared;
@@ -74,6 +75,7 @@ impl<'run> TreeWorker<'run> {
         Asker { moves_pieces: self.moves_pieces, has_own: self.cursor.is_some() }
     }
 
+    /// Opens a batch and begins with its names. A folder that cannot be opened is reported.
     fn take_batch(&mut self, waits: &mut Waits, batch: Batch) -> Option<Ready> {
         match BatchCursor::take(batch) {
             Ok(cursor) => {

@@ -47,8 +47,8 @@ impl NotCopied<'_> {
 }
 
 impl Directory {
-    /// A name of it was not copied. One that changed or vanished is dealt with once more if the folder is walked again
-    /// before something is removed: only if it is not copied then its problem is reported.
+    /// Reports a name that was not copied. A problem of one that changed or vanished is kept where the folder may be walked
+    /// again before something is removed: it is reported if the name is not copied then.
     pub(crate) fn report(&self, ledger: &Ledger<'_>, missed: NotCopied<'_>, problem: Problem) {
         let problem = self.judged_by_source(missed, problem);
         if !matches!(problem.class, Class::Changed | Class::Missing) || !self.root.visited.keeps_all() {
@@ -65,8 +65,8 @@ impl Directory {
         }
     }
 
-    /// An error number is no change by itself, also where it says that a file or a handle is gone: the name in the source
-    /// says. One of the target says nothing of the source.
+    /// Changes the problem to vanished or replaced if the name in the source says so: an error number alone is no change. One
+    /// of the target says nothing of the source.
     pub(crate) fn judged_by_source(&self, missed: NotCopied<'_>, problem: Problem) -> Problem {
         let is_of_source = problem.host.is_none() == self.source.is_here()
             && problem.path.as_ref() == Some(&self.source.path_of(missed.name));

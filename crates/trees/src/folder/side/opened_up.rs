@@ -32,8 +32,8 @@ impl Refusal for Errno {
 }
 
 impl FolderSide {
-    /// The root of a target that is written, or would be, just opened: it and the folders below that are closed to this
-    /// user, their owner, are opened up until the run ends. `found` is what it was before, if it is open already.
+    /// Has a target that was just opened, and the folders below it, opened up until the run ends where they are closed to this
+    /// user, their owner. `found` is what it was before, if it is open already.
     pub(crate) fn opening_up(
         mut self: Arc<FolderSide>,
         folders: &Arc<OpenedFolders>,
@@ -109,7 +109,8 @@ impl FolderSide {
         }
     }
 
-    /// It has the mode that it is to have.
+    /// Notes that the folder has the mode that it is to have. One whose mode is closed to this user is opened up until the run
+    /// ends.
     pub(crate) fn has_its_mode(&self) -> Result<(), Problem> {
         let was_opened_up = self.opened_up.lock().take().is_some();
         let folder = self.file()?;

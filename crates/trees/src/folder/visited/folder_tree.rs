@@ -40,6 +40,8 @@ impl FolderStates {
         }
     }
 
+    /// Compares two walks of a folder: forgets folders that are gone, and guards one that was emptied and those that are others
+    /// by now.
     fn compare_walks(
         &mut self,
         folder: FolderKey,

@@ -34,8 +34,8 @@ impl FolderStates {
 }
 
 impl Visited {
-    /// A name of the folder was not copied: it is new once the folder is walked again. Gives the problem back where it
-    /// is to be reported at once.
+    /// Notes a name that was not copied: it is new once the folder is walked again. Gives the problem back where it is to be
+    /// reported at once.
     pub(crate) fn miss(
         &self,
         folder: FolderKey,

@@ -39,6 +39,7 @@ impl RecordRoom for TreeRoom {
         self.source.charge_beside(bytes, besides)
     }
 
+    /// Makes the unnamed file of the records, in the target where that takes one.
     fn make_file(&self) -> Result<File, Problem> {
         let in_target = self.target.as_ref().map(|target| {
             let made = names::make_unnamed(&*target.file()?, 0o600);

@@ -90,6 +90,7 @@ impl RecordStore {
         Ok(())
     }
 
+    /// Writes the record of a folder at the end of the file, which is made for the first one.
     fn write(&mut self, folder: FolderKey, names: &FolderNames) -> Result<RecordPlace, Problem> {
         if let (None, Some(room)) = (&self.file, &self.room) {
             self.file = Some(room.make_file().map_err(|problem| not_written(&problem.to_string()))?);

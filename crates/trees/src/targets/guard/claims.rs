@@ -104,7 +104,7 @@ impl ClaimingSource {
 }
 
 impl TargetClaims {
-    /// Those of the sources whose targets lie in each other.
+    /// Claims of the sources whose targets lie in each other.
     pub(crate) fn new(items: &[Item], options: &Options) -> TargetClaims {
         let mut claims = TargetClaims::default();
         if options.measuring.rehearsal_bytes.is_some() || !items.iter().any(Item::is_tree) {

@@ -121,6 +121,7 @@ pub(crate) struct FollowedName<'run> {
 }
 
 impl FollowedLinks {
+    /// Notes the targets, and the names that this run makes, by their folders; nothing where no links are followed.
     pub(super) fn new(items: &[Item], options: &Options) -> FollowedLinks {
         let mut links = FollowedLinks::default();
         let follows = options.links.follow != FollowLinks::Never;

@@ -36,6 +36,7 @@ fn usage(path: &Path, words: &str) -> Problem {
 }
 
 impl Start<'_> {
+    /// Refuses a job whose targets would replace, remove or feed on what it reads.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let guard = Guard::new(self.items, self.rules, self.hosts.remote_host.map(|host| &**host));
         self.items.iter().try_for_each(|item| match &item.target {
@@ -190,6 +191,7 @@ impl Start<'_> {
         Ok(())
     }
 
+    /// Why a place that is read must not lie in the target of this tree; `None` where it may.
     fn why_not_in(&self, inside: &InTree<'_>, read: &ReadPlace<'_>, at: &PathAt) -> Option<String> {
         let (from, shown, delete) = (&inside.tree.source, &read.shown, self.rules.options.deletion.delete);
         match &inside.below {

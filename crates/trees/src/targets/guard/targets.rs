@@ -30,6 +30,7 @@ pub(crate) struct InTree<'items> {
 }
 
 impl<'items> TreeTargets<'items> {
+    /// The roots of all trees among these items, by folder and missing names.
     pub(crate) fn new(items: &'items [Item]) -> TreeTargets<'items> {
         let mut trees = TreeTargets { roots: HashMap::new(), above: RefCell::default() };
         for item in items {

@@ -112,8 +112,8 @@ struct FileOfHost {
     file: FileId,
 }
 
-/// How many names of each file the user gave; symbolic links to it count, too. With -L each of those is a file of its own,
-/// as in a folder.
+/// Counts the names that the user gave of each file; symbolic links to it count, too. With -L each of those is a file of its
+/// own, as in a folder.
 fn given_names(items: &[Item], options: &Options) -> HashMap<FileOfHost, u64> {
     let mut files = HashMap::new();
     if items.len() < 2 || options.links.follow == FollowLinks::Always {

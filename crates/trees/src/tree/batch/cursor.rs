@@ -102,7 +102,7 @@ impl<'run> BatchName<'run> {
         self.shared.settings.options.durability.inplace && self.directory().root.is_named()
     }
 
-    /// What stands under the name at the target.
+    /// Metadata of the existing entry of the name at the target.
     pub(crate) fn there(self) -> Result<Option<Meta>, Problem> {
         let (name, directory) = (&self.name.name, self.directory());
         let Some(target) = self.cursor.target.as_ref().filter(|_| !directory.traits.fresh) else {
@@ -143,7 +143,7 @@ impl<'run> BatchName<'run> {
         self.name.kind.map_or_else(|| self.meta().map(|meta| meta.kind), Ok)
     }
 
-    /// What stands under the name in the source.
+    /// Metadata of the name in the source.
     pub(crate) fn meta(self) -> Result<Meta, Problem> {
         let name = self.name;
         let found = self.cursor.source.metadata(name, || self.source_path());

@@ -25,7 +25,7 @@ use datapump_files::disk::{AttributeHolder, Meta, file_meta, names, origin};
 /// The mode with which folders are made, and that they have until all in them is done.
 const AS_MADE: u32 = 0o700;
 
-/// One thing in a folder is done. The last finishes it, which is one thing less in its parent.
+/// Counts one thing in a folder as done. The last one finishes the folder, which counts as one thing in its parent.
 pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
     let mut done = Arc::clone(directory);
     while done.release() {
@@ -53,7 +53,7 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
     }
 }
 
-/// Removes a folder that was made for what there was no room for.
+/// Removes a new folder that is empty because there was no room for its names; false if it stays.
 fn is_empty_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool {
     if !(shared.ledger.full.is_full() && directory.traits.fresh && directory.target.is_some()) {
         return false;
@@ -104,7 +104,8 @@ pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Resul
     Ok(())
 }
 
-/// Whether it had others when it was found.
+/// Sets the attributes of a folder that is done, and syncs it where that is requested. True if it had others before and all
+/// could be kept.
 fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
     let (from, to) = (directory.source.origin()?, target.file()?);
@@ -147,7 +148,7 @@ pub(crate) fn sweep_folder(shared: &Shared<'_>, directory: &Directory) -> Result
     Ok(())
 }
 
-/// What it could not keep.
+/// Sets the attributes of a folder, and gives what could not be kept.
 fn set_attributes(
     shared: &Shared<'_>,
     directory: &Directory,

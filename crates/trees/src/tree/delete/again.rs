@@ -45,6 +45,7 @@ pub(super) fn walk_again(shared: &Shared<'_>, root: &Arc<Directory>, folders: &B
     }
 }
 
+/// The folders on the way from the root to these folders, each below the one above it.
 fn ways(root: &Directory, folders: &BTreeSet<FolderKey>) -> Ways {
     let mut ways = Ways::new();
     for folder in folders {

@@ -135,6 +135,7 @@ impl DeletePass<'_> {
         is_needed
     }
 
+    /// Reports that a folder is copied from, and has the pass end without removing it.
     fn refuse_source(&mut self, path: &Path) {
         self.is_refused = true;
         let removed = match self.step {

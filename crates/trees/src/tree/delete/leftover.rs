@@ -88,7 +88,8 @@ impl DeletePass<'_> {
         Ok(())
     }
 
-    /// False where it stays, which is told: a pump took it meanwhile, or it cannot be removed.
+    /// Removes a partial file or journal. False where it stays, which is reported: a pump took it meanwhile, or it cannot be
+    /// removed.
     fn is_taken_away(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> bool {
         let path = here.target.path_of(name);
         let open = Folder::Os(Arc::clone(folder));

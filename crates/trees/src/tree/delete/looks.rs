@@ -129,6 +129,7 @@ impl FolderLooks<'_> {
         folder.look_below(&mut root.root.visited.way(), &path, &mut handle)
     }
 
+    /// Opens and looks at all folders that were walked of a source on this host, from its root down.
     fn of_this_host(&mut self, now: Arc<FolderSide>) -> Result<(), Problem> {
         let mut open = vec![Some(now)];
         let steps: Vec<FolderStep> = self.root.root.visited.way().collect();
@@ -155,7 +156,7 @@ impl FolderLooks<'_> {
         Ok(())
     }
 
-    /// Lists those whose times tell nothing.
+    /// Lists folders whose times do not tell whether they changed.
     fn verify(&mut self) -> Result<(), Problem> {
         for key in std::mem::take(&mut self.unverified) {
             let listed = self.side(key).and_then(|side| is_listed_as_walked(self.visited(), key, &side));

@@ -95,6 +95,7 @@ impl DecidedName {
 }
 
 impl<'run> DeletePass<'run> {
+    /// A pass over the targets that has found nothing yet.
     pub(super) fn new(
         shared: &'run Shared<'run>,
         step: DeleteStep,
@@ -138,6 +139,7 @@ impl<'run> DeletePass<'run> {
         Err(Problem { message: words, operation: Operation::Delete, ..problem })
     }
 
+    /// Walks the target of one tree, and counts or removes what the source does not have.
     pub(super) fn tree(&mut self, tree: usize, root: &Directory) -> Result<(), Problem> {
         (self.tree, self.guarded) = (tree, root.root.visited.guarded());
         let (all, target_id) = (self.all, root.root.target_id);
@@ -355,7 +357,7 @@ impl<'run> DeletePass<'run> {
         Ok(Some(Box::new(DeletePlace::new(&here.root, source, target, key))))
     }
 
-    /// `--max-delete` is reached, and one more would go.
+    /// The problem that `--max-delete` is reached, and one more would go.
     fn too_many(&self) -> Problem {
         let most = counted(self.found, "name");
         let copied = if self.shared.settings.options.dry_run { "would be copied" } else { "was copied" };
@@ -375,7 +377,7 @@ impl<'run> DeletePass<'run> {
         Problem::of(Class::Refused, Operation::Delete, words)
     }
 
-    /// Sets aside what is to go. False where that failed, which is told: it stays.
+    /// Sets aside an entry that is to be removed. False where that failed, which is reported: it stays.
     fn is_set_aside(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
         if self.shared.settings.options.backup.is_none() {
             return true;
@@ -428,6 +430,8 @@ impl<'run> DeletePass<'run> {
         includes(is_folder) && (is_folder || includes(true) || !here.source_has_folder(&name.name))
     }
 
+    /// Counts a name, and removes it if this pass removes; a folder in which an excluded name lies stays. Reports what was
+    /// removed.
     fn remove(
         &mut self,
         above: &FolderSide,
@@ -469,7 +473,8 @@ impl<'run> DeletePass<'run> {
         }
     }
 
-    /// A folder was looked through: one without a source goes, another gets the times back that removals changed.
+    /// Ends a folder that was looked through: removes one without a source, and gives another the times back that removals
+    /// changed.
     fn leave(&mut self, done: &DeletePlace, above: Option<&mut DeletePlace>) -> Result<(), Problem> {
         match (&done.source, above) {
             (None, Some(above)) if done.keeps_some => above.keeps_some = true,

@@ -73,6 +73,7 @@ pub(super) struct DeletePlace {
 }
 
 impl DeletePlace {
+    /// A folder of the target that is to be looked through, from its first name.
     pub(super) fn new(
         root: &Arc<Root>,
         source: Option<Arc<PlacedSource>>,

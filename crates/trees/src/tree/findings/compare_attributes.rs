@@ -126,7 +126,7 @@ fn told_attributes(
     }
 }
 
-/// Mode and time; each difference is told for itself.
+/// Compares mode and time, and reports each difference for itself.
 pub(crate) fn mode_and_time(shared: &Shared<'_>, path: &Path, other: &Path, one: &Meta, there: &Meta) {
     let name = shown_path(other);
     if one.kind != FileKind::Symlink && one.mode != there.mode {

@@ -66,6 +66,7 @@ fn unchanged(at: BatchName<'_>, meta: &Meta) -> Result<Option<Unchanged>, Proble
     folders.find_map(|dest| unchanged_in(at, dest, meta).transpose()).transpose()
 }
 
+/// The file of this name in a folder of `--link-dest`, if the source is unchanged against it.
 fn unchanged_in(at: BatchName<'_>, dest: &LinkDest, meta: &Meta) -> Result<Option<Unchanged>, Problem> {
     let (shared, from, name) = (at.shared, &at.cursor.source, &at.name.name);
     let folder = dest.folder.file()?;

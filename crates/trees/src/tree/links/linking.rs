@@ -36,8 +36,8 @@ pub(crate) enum Met {
     LinkLater,
 }
 
-/// A name that may be one of several of its file, which is open if it is copied; `is_in_the_way`: a folder is in its place.
-/// Written in place, each name is a file of its own.
+/// Finds out what is to be done with a name that may be one of several of its file, and links it if the first one is written.
+/// `is_in_the_way`: a folder is in its place. Written in place, each name is a file of its own.
 pub(crate) fn meet(
     shared: &Shared<'_>,
     entry: &TreeEntry,
@@ -105,7 +105,7 @@ fn tell_changed(shared: &Shared<'_>, entry: &TreeEntry) {
     ));
 }
 
-/// The first name stands, and this file under it: those that waited are linked to it.
+/// Notes that the first name of a file is written, and links the names that waited for it.
 pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileState>, copy: Option<FileId>) {
     let Some(file) = links else { return };
     let copied = Copied { entry: first.clone(), copy };
@@ -123,8 +123,8 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileS
     }
 }
 
-/// What stands under a first name. If that could not be compared before, and is the same as the copy of another file of
-/// the same numbers, it becomes a name of that.
+/// Makes the first name a name of an equal copy of another file of the same numbers, if there is one that could not be compared
+/// before. Gives the file that counts then.
 fn joined(shared: &Shared<'_>, first: &TreeEntry, file: FileState, copied: Copied) -> (FileState, Copied) {
     let Some((other, same)) = equal::other_copy(shared, file, &copied) else { return (file, copied) };
     match link_to_same(shared, first, &same) {
@@ -142,7 +142,7 @@ fn joined(shared: &Shared<'_>, first: &TreeEntry, file: FileState, copied: Copie
     }
 }
 
-/// A name whose copy is the same as that of a file of the same numbers becomes a name of that.
+/// Replaces a name by a link to an equal copy of a file of the same numbers.
 fn link_to_same(shared: &Shared<'_>, entry: &TreeEntry, same: &Copied) -> Result<(), Problem> {
     let (Some(from), Some(to)) = (&same.entry.directory.target, &entry.directory.target) else {
         return Ok(());
@@ -224,7 +224,7 @@ fn link(
     Ok(())
 }
 
-/// The same, or what the system says.
+/// Links a further name. The inner error is what the system says; the outer one is final.
 fn linked(
     shared: &Shared<'_>,
     copied: &Copied,
@@ -278,8 +278,8 @@ pub(super) fn can_link(shared: &Shared<'_>, entry: &TreeEntry, held: &File) -> R
     Ok(directory.in_opened(link).is_ok_and(|(temporary, ())| names::remove(&to, &temporary, false).is_ok()))
 }
 
-/// The file that this run left under the first name. Another that was put there meanwhile, by who may write to that
-/// folder, must not get a name in this one.
+/// Opens the file that this run wrote under the first name. Another that was put there meanwhile is refused: it must not get a
+/// name in this folder.
 fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
     let path = || copied.entry.directory.target_path().join(&copied.entry.name);
     let system = |errno: Errno| Problem::system(Operation::OpenToLink, &path(), errno.0);
@@ -300,7 +300,7 @@ fn id_at_target(entry: &TreeEntry) -> Result<Option<FileId>, Problem> {
     Ok(found.ok().map(|meta| id(&meta)))
 }
 
-/// A further name changes the file's time of attributes, by which its tree's list knows it.
+/// Adds a file to the list once more: a further name changed its time of attributes, by which the list knows it.
 fn list_again(shared: &Shared<'_>, there: &TreeEntry, meta: &Meta, folder: &File) {
     if let Some(journal) = there.directory.root.journal()
         && let Ok(target) = names::metadata(folder, &there.name)
@@ -314,6 +314,7 @@ fn list_again(shared: &Shared<'_>, there: &TreeEntry, meta: &Meta, folder: &File
     }
 }
 
+/// The problem of a name that could not be linked.
 pub(super) fn not_linked(entry: &TreeEntry, errno: Errno) -> Problem {
     let path = entry.directory.target_path().join(&entry.name);
     match errno {
@@ -341,7 +342,7 @@ pub(super) fn link_into(shared: &Shared<'_>, entry: &TreeEntry, held: &File, to:
     entry.directory.in_opened(|| link_over(shared, held, to, entry))
 }
 
-/// Links over what stands there; false if it is the same file already.
+/// Links, in place of an existing entry if there is one, behind its backup; false if it is the same file already.
 fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> Outcome<bool> {
     let TreeEntry { directory, name } = entry;
     let claimed = || directory.claim_link(to, name);
@@ -372,7 +373,7 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> 
     linked.map(|()| true).map_err(|problem| problem.cause.map_or(Errno::EIO, Errno)).inspect(|_| claimed())
 }
 
-/// Puts a link in the place of what stands there.
+/// Puts a link in the place of an existing entry.
 fn replace(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
     if final_name::is_append_only(to) {
         return Err(Errno::EPERM); // the temporary name would stay

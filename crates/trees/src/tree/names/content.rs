@@ -53,7 +53,7 @@ impl BatchName<'_> {
         }
     }
 
-    /// A file whose content is compared with another's by the one loop.
+    /// Makes a task that compares a file's content with another's, and hands it on.
     fn read_both(
         self,
         waits: &mut Waits,

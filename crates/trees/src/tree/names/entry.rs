@@ -74,7 +74,7 @@ impl BatchName<'_> {
         Ok(())
     }
 
-    /// A large file waits while enough of them are open.
+    /// Defers a large file while enough of them are open; true if it did.
     pub(super) fn comes_later(self, meta: &Meta) -> bool {
         let large = meta.size_bytes > self.shared.settings.shape.request_bytes.into();
         if !large || !self.shared.plan.has_enough_open() {
@@ -126,6 +126,7 @@ impl BatchName<'_> {
         }
     }
 
+    /// Makes the task of an open file: finds its ranges and the copy method, and stages its target.
     pub(super) fn prepare(
         self,
         OpenedFile { held, meta, look }: OpenedFile,
@@ -207,6 +208,7 @@ impl BatchName<'_> {
         }
     }
 
+    /// The facts by which the copy method of a file is chosen.
     pub(crate) fn facts(self, held: &Held, meta: &Meta, small: bool) -> Facts {
         let traits = self.traits_of(held, meta);
         Facts {
@@ -277,7 +279,7 @@ impl BatchName<'_> {
         }
     }
 
-    /// A small file goes to this lane, a large one to those that move pieces, an empty one is done.
+    /// Hands on a task: a small file to this lane, a large one to those that move pieces; an empty one is done.
     pub(crate) fn hand_on(
         self,
         waits: &mut Waits,

@@ -125,7 +125,7 @@ fn next_step<'item>(shared: &Shared<'_>, item: &'item Item) -> Result<ItemStep<'
     })
 }
 
-/// Counts an item as dealt with.
+/// Counts and reports an item that is not copied.
 fn leave(shared: &Shared<'_>, item: &Item, at: &PathAt, action: NameAction) {
     let why = match action {
         NameAction::Leave(reason) => {

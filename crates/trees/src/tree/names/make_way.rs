@@ -173,7 +173,7 @@ pub(crate) fn check_no_folder(at: &PathAt) -> Result<(), Problem> {
     }
 }
 
-/// A file that waits for its name is copied once more.
+/// Discards the staged file of a name that waits: it is copied once more.
 fn give_up(shared: &Shared<'_>, task: &Task) {
     if !task.fail() {
         return;
@@ -211,7 +211,7 @@ pub(crate) fn wait_for_trees(at: BatchName<'_>) {
     at.shared.plan.put_behind(Work::MakeWay);
 }
 
-/// Has the names dealt with that wait for the end of all trees; false if none does.
+/// Enqueues the names that wait for the end of all trees; false if none does.
 fn end_trees(shared: &Shared<'_>) -> bool {
     let batches = std::mem::take(&mut *shared.trees.awaiting_trees.lock());
     let has_some = !batches.is_empty();
@@ -242,9 +242,9 @@ fn forget(shared: &Shared<'_>, NameWaiting { directory, staged, .. }: NameWaitin
     folder_done::release(shared, &directory);
 }
 
-/// All else is done: links that wait for that are followed. Behind them it is found out what is too much. Folders in the
-/// way of what is staged are removed, if all that every folder in the way holds may be, and the names that wait are dealt
-/// with. Then all is looked at once more, before the next round, or before the rest is removed.
+/// Runs when all else is done: follows the links that wait for that, then finds out what is too much. Folders in the way of
+/// what is staged are removed, if all that every such folder holds may be, and the names that wait are dealt with. Then all is
+/// looked at once more, before the next round, or before the rest is removed.
 pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     if has_put_off(shared) || end_trees(shared) {
         return shared.plan.put_behind(Work::MakeWay);
@@ -296,8 +296,8 @@ fn next_round(waiting: &[NameWaiting]) -> Vec<NameWaiting> {
     if staged.is_empty() { waiting[..1].to_vec() } else { staged }
 }
 
-/// Gives their turn to names that are dealt with last in a folder that a waiting name keeps from being done: what they
-/// are is known before anything is removed. One of each folder at a time; false if none is left.
+/// Enqueues one deferred name of each folder that a waiting name keeps from being done: what they are is known before anything
+/// is removed. False if none is left.
 fn has_put_off(shared: &Shared<'_>) -> bool {
     let (waiting, awaiting) = (shared.trees.waiting.lock(), shared.trees.awaiting_trees.lock());
     let (mut seen, mut batches) = (HashSet::new(), Vec::new());

@@ -103,6 +103,7 @@ fn deal_with(at: BatchName<'_>, waits: &mut Waits) -> Result<Option<Ready>, Prob
     run(at, waits, facts)
 }
 
+/// Asks the name machine what to do with a name until it is done; gives a small file that is to be moved now.
 fn run(at: BatchName<'_>, waits: &mut Waits, facts: KnownFacts) -> Result<Option<Ready>, Problem> {
     let BatchName { shared, cursor, name } = at;
     let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
@@ -128,6 +129,7 @@ fn run(at: BatchName<'_>, waits: &mut Waits, facts: KnownFacts) -> Result<Option
 }
 
 impl NameWork<'_> {
+    /// Finds facts and performs actions, as the name machine says, until one ends the name.
     fn run(&mut self, waits: &mut Waits) -> Result<Option<Ready>, Problem> {
         loop {
             match self.machine.poll() {
@@ -276,6 +278,7 @@ impl NameWork<'_> {
         source.handle != 0 && source.handle == existing.handle && source.generation == existing.generation
     }
 
+    /// Performs an action of the name machine, and says whether that ended the name.
     fn perform(&mut self, waits: &mut Waits, action: NameAction) -> Result<Done, Problem> {
         let (BatchName { shared, cursor, name }, kind) = (self.at, self.machine.facts.kind);
         if action.writes() || matches!(action, NameAction::RemoveFolder | NameAction::Prepare) {
@@ -382,6 +385,7 @@ impl NameWork<'_> {
         Ok(Done::GoesOn)
     }
 
+    /// Finds out whether the name is a further one of a file, and links it if its first name is done.
     fn meet_links(&mut self) -> Result<Done, Problem> {
         let (meta, held) = (self.meta()?, self.open.as_ref().map(|open| &open.held));
         match linking::meet(self.at.shared, &self.at.entry(), &meta, held, self.is_in_the_way())? {
@@ -439,6 +443,7 @@ impl NameWork<'_> {
         Ok(Done::GoesOn)
     }
 
+    /// Reports and counts a name that is not copied. An excluded one is not reported; its link is checked.
     fn skip(&self, reason: SkipReason) -> Result<(), Problem> {
         let shared = self.at.shared;
         if reason == SkipReason::Excluded {
@@ -453,6 +458,7 @@ impl NameWork<'_> {
         Ok(())
     }
 
+    /// Reports or counts an existing entry that stays as it is.
     fn leave(&mut self, reason: LeaveReason) -> Result<(), Problem> {
         let (shared, entry) = (self.at.shared, self.at.entry());
         if reason == LeaveReason::HasSource {
@@ -495,6 +501,7 @@ impl NameWork<'_> {
         self.at.leave_missing()
     }
 
+    /// Links the unchanged file of a `--link-dest` folder in the place of a copy, if there is one.
     fn link_older(&mut self) -> Result<Done, Problem> {
         let meta = self.meta()?;
         if self.is_in_the_way() {
@@ -510,6 +517,7 @@ impl NameWork<'_> {
         Ok(Done::GoesOn)
     }
 
+    /// Copies the name: makes a task of an open file; of a dry run it only reports the change.
     fn copy(&mut self, waits: &mut Waits, replaces: bool, awaits_deletion: bool) -> Result<Done, Problem> {
         let BatchName { shared, cursor, name } = self.at;
         let (meta, entry) = (self.meta()?, self.at.entry());

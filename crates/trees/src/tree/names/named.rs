@@ -43,7 +43,7 @@ use datapump_files::identity::id;
 /// Files of another host that are opened together: half of the places that the other side keeps open.
 const TOGETHER: usize = 32;
 
-/// Puts up the names of a group, or reports of each why that cannot be.
+/// Enqueues the names of a group, or reports of each why that cannot be.
 pub(crate) fn begin(shared: &Shared<'_>, group: &NamedGroup) {
     let unclaimed: NamedGroup;
     let group = if shared.trees.guard.claims().are_apart() {
@@ -87,6 +87,7 @@ enum NotBegun {
 }
 
 impl NotBegun {
+    /// The problem to report of an item whose group could not begin.
     fn problem_of(&self, item: &Item) -> Problem {
         let from = &shown_source(item);
         match (self, &item.target) {
@@ -103,7 +104,7 @@ impl NotBegun {
     }
 }
 
-/// The folder that the names lie in, with the one that they go to.
+/// Opens the folder of the source and the one of the target that the names of a group go to.
 fn directory(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<Directory>, NotBegun> {
     let first = &group[0].item;
     let (source, at) =
@@ -270,6 +271,7 @@ fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
     }
 }
 
+/// Enqueues names of a folder in batches, and releases the folder's listing.
 fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
     let walks = shared.settings.has_trees;
     let most = if directory.source.is_here() { BATCH_NAMES } else { TOGETHER };
@@ -281,8 +283,8 @@ fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
     folder_done::release(shared, directory);
 }
 
-/// All names are dealt with, or the run was cut: what was written is put on stable storage. `is_synced_later`: the file
-/// systems are, with trees.
+/// Puts on stable storage what was written for named files, when all names are dealt with or the run was cut.
+/// `is_synced_later`: the file systems are, with trees.
 pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, is_synced_later: bool) {
     let folders = std::mem::take(&mut *shared.trees.named_folders.lock());
     if folders.is_empty() || !shared.settings.writes || !shared.settings.syncs_names() {

@@ -76,7 +76,7 @@ fn not_made(kind: FileKind, path: &Path, errno: Errno, target: &File) -> Problem
     }
 }
 
-/// Makes it, without attributes, and gives its temporary name; in an append-only folder the final one.
+/// Makes the link, pipe or device without attributes, and gives its temporary name; in an append-only folder the final one.
 fn make_temporary(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<OsString, Problem> {
     let (target, path) = (at.target()?, at.target_path());
     // What a kill leaves under that name is swept by a run that finds a list.
@@ -98,6 +98,8 @@ fn make_temporary(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<OsStri
     temporary.map_err(|errno| Problem { lost: cannot_hold(meta.kind, errno), ..wrong(errno) })
 }
 
+/// Makes a link, pipe or device with its attributes under a temporary name, and renames it to the final one, behind a backup if
+/// something exists there.
 fn replace(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<Option<FileId>, Problem> {
     let (target, path) = (at.target()?, at.target_path());
     let source_path = at.source_path();

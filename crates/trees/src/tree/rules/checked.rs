@@ -16,7 +16,7 @@ use crate::tree::{Shared, Work};
 use datapump_core::name::Content;
 use datapump_files::disk::FileKind;
 
-/// A file was found equal in content to what stands at the target: only its attributes may be wrong.
+/// Sets the attributes of a file that was found equal in content, or enqueues it again where it is to be copied or linked.
 pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     let Some(tree_file) = task.kept::<TreeFile>() else { return Ok(()) };
     let original = task.original.as_ref();
@@ -30,7 +30,7 @@ pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> 
     Ok(())
 }
 
-/// A name is dealt with once more: what stands at the target is to be replaced.
+/// Enqueues a name again, with what is known of its content.
 fn come_back(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Original>, older: Content) {
     let TreeEntry { directory, name } = &tree_file.entry;
     directory.hold();
@@ -42,7 +42,7 @@ fn come_back(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Origin
     shared.plan.add_first([Work::Batch(batch)].into_iter());
 }
 
-/// A file was found to differ in content from what stands at the target: it is copied.
+/// Enqueues a file again that was found to differ in content, so that it is copied.
 pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
     if !task.fail() {
         return;

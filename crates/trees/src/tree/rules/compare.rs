@@ -98,6 +98,7 @@ fn links(at: BatchName<'_>, one: &Meta, other: &Meta) -> Result<bool, Problem> {
     Ok(forth == Some(true) && back == Some(true))
 }
 
+/// Opens both files to compare their content. Sizes that differ are an error at once, unless one of them may be wrong.
 fn content(at: BatchName<'_>, meta: &Meta, now_ns: i128, there: &Meta) -> Result<Pair, Problem> {
     let (path, other_path) = (at.source_path(), at.target_path());
     let target = at.target()?;
@@ -160,6 +161,7 @@ fn ends_alike(
     Err(differs(path, format!("has {bytes}, '{other}' has {words}")))
 }
 
+/// Compares two symbolic links. Errors: they point to different paths.
 fn symlinks(at: BatchName<'_>) -> Result<(), Problem> {
     let (path, other_path) = (at.source_path(), at.target_path());
     let wrong = |errno: Errno| Problem::system(Operation::ReadLink, &other_path, errno.0);

@@ -61,6 +61,7 @@ pub(crate) fn others(shared: &Shared<'_>, directory: &Arc<Directory>) {
     folder_done::release(shared, directory);
 }
 
+/// Reports the names of the target's folder that the source does not have, as far as they are compared.
 fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
     let Some(target) = &directory.target else { return Ok(()) };
     // Only names of the list are compared.
@@ -140,7 +141,7 @@ impl Extras<'_> {
         Ok(there.map(|there| is_included(there.kind)))
     }
 
-    /// Tells a name of the copy that is too much, or what is too much in it.
+    /// Reports a name of the copy that is too much, or what is too much in it.
     fn tell(&self, side: &Arc<FolderSide>, name: &Name) -> Result<(), Problem> {
         let mut found = vec![(Arc::clone(side), name.clone())];
         while let Some((side, name)) = found.pop() {

@@ -63,6 +63,7 @@ pub(crate) fn kept(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, why: &st
     }
 }
 
+/// Counts an existing entry that stays as unchanged; of a name that the user gave it is remembered.
 fn count(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
     let root = &entry.directory.root;
     if let Some(Ok(folder)) = entry.directory.target.as_ref().filter(|_| root.is_named()).map(|it| it.file())
@@ -100,8 +101,8 @@ fn stays(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, there: &Meta) -> R
     Ok(())
 }
 
-/// A file that an earlier run of the same command committed, of which it has told. What it could not keep then is told
-/// again: the status of this run is that of both.
+/// Counts and reports a file that an earlier run of the same command committed. What it could not keep then is reported again:
+/// the status of this run is that of both.
 pub(crate) fn committed(
     shared: &Shared<'_>,
     entry: &TreeEntry,
@@ -122,7 +123,7 @@ pub(crate) fn committed(
     Ok(())
 }
 
-/// Sets the attributes of a file whose content is right.
+/// Sets the attributes of a file whose content is right, and reports the change; a dry run only reports it.
 pub(crate) fn adjust(
     shared: &Shared<'_>,
     entry: &TreeEntry,
@@ -145,7 +146,7 @@ pub(crate) fn adjust(
     stays(shared, entry, meta, there)
 }
 
-/// Whether it has all of them now.
+/// Sets the attributes of an existing file, and reports what could not be kept; false if anything could not.
 fn set_attributes(
     shared: &Shared<'_>,
     entry: &TreeEntry,
@@ -198,7 +199,8 @@ pub(crate) fn read_name(entry: &TreeEntry, original: &Original) -> Name {
     Name { told: told.map(Box::new), ..Name::here(entry.name.clone(), Some(FileKind::Regular)) }
 }
 
-/// The content was compared and is right; time, owner or mode may not be. False where it is to be copied all the same.
+/// Leaves, or gives its attributes to, a file whose content was compared and is equal. False where it is to be copied all the
+/// same.
 pub(crate) fn has_right_content(
     shared: &Shared<'_>,
     entry: &TreeEntry,

@@ -43,13 +43,14 @@ impl LikeBackups {
         LikeBackups::of(backup, names)
     }
 
-    /// Those of some names.
+    /// Names that are like backups among these.
     pub(crate) fn of<'names>(backup: &Backup, names: impl Iterator<Item = &'names OsStr>) -> LikeBackups {
         let mut found = LikeBackups::default();
         names.for_each(|name| found.add(backup, name));
         found
     }
 
+    /// Adds a name if it has the form of a backup's.
     fn add(&mut self, backup: &Backup, name: &OsStr) {
         let written = written(name);
         let small = Backup { suffix: backup.suffix.to_ascii_lowercase(), ..backup.clone() };
@@ -125,7 +126,7 @@ pub(crate) fn may_fold(NamedEntry { folder, name, meta }: NamedEntry<'_>) -> boo
 pub(crate) struct LikeBackupsOfFolders(Lock<VecDeque<(FileId, Option<Arc<LikeBackups>>)>>);
 
 impl LikeBackupsOfFolders {
-    /// Those of a folder of the source.
+    /// Names that are like backups in a folder of the source; `None` where that cannot be known.
     pub(crate) fn of(
         &self,
         backup: &Backup,
@@ -145,6 +146,7 @@ impl LikeBackupsOfFolders {
     }
 }
 
+/// Lists a folder for names that are like backups; `None` where that cannot be done, or there are too many.
 fn listed(backup: &Backup, side: &FolderSide, stop: &AtomicBool) -> Result<Option<LikeBackups>, Problem> {
     // The walk reads the open folder from where it is.
     let origin = match side.origin()? {

@@ -185,8 +185,8 @@ impl Links {
         self.whole.as_ref().map(Lock::lock)
     }
 
-    /// A name of a file with several names. A name that waits keeps its folder from being finished. Its memory is
-    /// charged: [`memory_of`].
+    /// Finds out what a name of a file with several names is: the first, a further one, or one to compare. A name that waits
+    /// keeps its folder from being finished. Its memory is charged: [`memory_of`].
     pub(crate) fn meet(&self, file: FileState, name: &MetName<'_>, charge: &mut Option<Charge>) -> Meeting {
         if self.unknown.load(Ordering::Relaxed) {
             return Meeting::Alone;
@@ -244,7 +244,7 @@ impl Links {
         self.close(&mut table, other);
     }
 
-    /// The first name stands; gives the names that waited for it.
+    /// Notes that the first name is written, and gives the names that waited for it.
     pub(crate) fn committed(&self, file: FileState, copied: Copied) -> Vec<WaitingName> {
         let mut table = self.table.lock();
         let Some(linked) = table.get_mut(&file) else { return Vec::new() };

@@ -36,7 +36,7 @@ use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{self, AttributeHolder, Folder, PathAt, kind, names};
 use open_root::{open_if_there, open_parent, open_plain, open_target, simulated};
 
-/// Begins a tree.
+/// Begins a tree: opens or makes its target, refuses one that must not be written, and enqueues the listing of the root.
 pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &PathAt) -> Result<(), Problem> {
     let source = source_of(shared, item.number, from)?;
     shared.trees.select.begin(from, &item.patterns_above);
@@ -160,6 +160,7 @@ pub(in crate::tree) fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Vec<L
     paths.filter_map(|path| one_link_dest(shared, to, path).transpose()).collect()
 }
 
+/// Opens a folder of `--link-dest`, below it the one for this target; `None` if it is missing.
 fn one_link_dest(shared: &Shared<'_>, to: &Path, path: &Path) -> Result<Option<LinkDest>, Problem> {
     let below = shared.settings.below_target(to);
     let mut here = open(shared, path);
@@ -188,7 +189,7 @@ fn describe_root(shared: &Shared<'_>, root: &mut Root, item: &Item, backups: Bac
     root.backups = backups;
 }
 
-/// A tree of which nothing is made: a dry run, whose target may not stand there yet, or a comparison.
+/// Begins a tree of which nothing is made: a dry run, whose target may not exist yet, or a comparison.
 fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Item) -> Result<(), Problem> {
     let to = &*at.path;
     let (backups, opened) = if shared.settings.compares {
@@ -344,6 +345,7 @@ fn tell_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, there: Option<
     shared.ledger.tell(Some(Box::new(change)).filter(|change| change.says_something()));
 }
 
+/// Notes the devices of both sides, and keeps the target open to sync its file system.
 fn tell_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
     let mut tally = shared.ledger.tally();
     tally.source_devices.insert(source.meta.device);
@@ -356,6 +358,7 @@ fn tell_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
     }
 }
 
+/// Opens a folder of this host. Errors: the file system is simulated.
 fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
     let opened = shared
         .settings

@@ -51,6 +51,7 @@ impl<'run> FileOwner<'run> for Shared<'run> {
         }
     }
 
+    /// Gives a finished file its name, behind a backup of an existing entry.
     fn put_name(
         &self,
         file: &Task,
@@ -115,7 +116,8 @@ impl<'run> FileOwner<'run> for Shared<'run> {
     }
 }
 
-/// A file of a tree is complete, or was given up: its other names go on, and its folder waits for one thing less.
+/// Ends a file of a tree that is complete or was given up: its other names are linked or dealt with, and its folder waits for
+/// one thing less.
 pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile, complete: bool) {
     if complete {
         list(shared, task, tree_file);
@@ -140,7 +142,7 @@ fn file_of(task: &Task) -> Option<FileId> {
     staged.handle.meta().ok().map(|meta| id(&meta))
 }
 
-/// Puts a committed file on the list of its tree.
+/// Adds a committed file to the list of its tree.
 fn list(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile) {
     let (Finish::Commit(staged), Some(original)) = (&task.finish, &task.original) else { return };
     // A file whose attributes cannot be read is copied again.

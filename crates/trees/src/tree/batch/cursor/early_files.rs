@@ -76,6 +76,7 @@ impl BatchCursor {
 }
 
 impl BatchName<'_> {
+    /// Whether a file will be opened one by one, by its size, holes and attributes; then it is opened early.
     fn is_opened_alone(self, meta: &Meta, kinds: EarlyKinds) -> bool {
         if meta.kind != FileKind::Regular || self.name.follows().is_some() {
             return false;

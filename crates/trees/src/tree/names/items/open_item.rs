@@ -58,6 +58,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, cha
 
 type PreparedEnds = (Task, Option<ByteRanges>, bool);
 
+/// Opens source and target of an item and makes its task. On an error a target that was staged is given up.
 fn prepare(shared: &Shared<'_>, item: &Item, change: Option<Box<Change>>) -> Result<PreparedEnds, Problem> {
     let mut opened = open_source(shared, item)?;
     if let Some(pieces) = shared.settings.pieces {
@@ -91,6 +92,7 @@ fn target_name(item: &Item) -> PathBuf {
     path.unwrap_or_else(|| if item.target_is_stream() { "standard output" } else { "null:" }.into())
 }
 
+/// Opens the source of an item, whatever it is: null, a stream, a pipe, a path or a place of another host.
 fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
     let nothing = Opened::default();
     match (&item.source, &item.meta) {
@@ -148,6 +150,7 @@ fn open_elsewhere(
     Ok(Opened { ordinary: meta.size_bytes > 0, ..Opened::from_original(original(meta), Some(ranges)) })
 }
 
+/// Opens a file or device of this host, and finds the ranges to move.
 fn open_path(run: &MoverRun<'_>, path: &Path, target: &Target) -> Result<Opened, Problem> {
     let system = |errno: datapump_engine::Errno| Problem::system(Operation::Open, path, errno.0);
     let handle = Arc::new(run.settings.platform.disk.open(path, Access::Read).map_err(system)?);
@@ -220,6 +223,7 @@ fn ranges_to(
     }
 }
 
+/// Opens or stages the target of an item. A device or a pipe cannot be rehearsed.
 fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> Result<OpenTarget, Problem> {
     let given = shared.settings.options.attributes.keep.given;
     let meta = opened.original.as_ref().map(|original| given.of(&original.meta));
@@ -262,6 +266,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
     }
 }
 
+/// Stages the file of a target: in order, in place, or under a temporary name that replaces it.
 fn open_file(
     run: &MoverRun<'_>,
     at: &PathAt,
@@ -282,6 +287,7 @@ fn open_file(
     StagedFile::replacing(at, wish.as_ref(), siblings)
 }
 
+/// The facts by which the copy method of an item is chosen.
 fn facts(run: &MoverRun<'_>, item: &Item, opened: &Opened) -> Facts {
     let size_bytes = match &opened.ranges {
         Some(ranges) => ranges.iter().map(|(start, end)| end - start).sum(),
