@@ -89,7 +89,7 @@ impl Server {
         Server::of(options, root, Some(listener), stop)
     }
 
-    /// The same with what it listens on, if it does.
+    /// A server of this root, which listens with this listener, if any; its ticket is new.
     pub(crate) fn of(
         options: ServeOptions,
         root: ServedRoot,
@@ -162,7 +162,7 @@ impl Server {
         }
     }
 
-    /// Lets in who calls, until all is over.
+    /// Accepts clients, until all is over.
     pub(crate) fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, on_expiry: &dyn Fn()) {
         let (mut waiting, mut is_reported) = (Waiting::default(), false);
         while !self.is_over(&waiting) {
@@ -189,7 +189,7 @@ impl Server {
         self.state.is_over(is_awaited)
     }
 
-    /// Waits for callers. Whether there are new ones, and which of those that wait have said something.
+    /// Waits a short time for clients. Gives whether there are new ones, and which of the waiting ones have sent something.
     fn wait(&self, waiting: &Waiting) -> (bool, Vec<bool>) {
         let of = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let listener = self.listener.as_ref().map_or(self.woken.as_fd(), |listener| listener.as_fd());
@@ -202,7 +202,7 @@ impl Server {
         (ready[0] && self.listener.is_some(), ready[2..].to_vec())
     }
 
-    /// Takes those that have called, and not so many that others wait for it.
+    /// Accepts clients that have connected, and not so many that others wait for it.
     fn take_callers(&self, waiting: &mut Waiting) {
         let Some(listener) = &self.listener else { return };
         for _ in 0..CALLERS_MAX {
@@ -237,7 +237,7 @@ impl Server {
         }
     }
 
-    /// Hears a caller that has greeted, on a thread of its own.
+    /// Answers a client's greeting on a thread, and holds its session there. A client too many is hung up on.
     fn greet<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, handshake: Handshake) {
         if self.state.greeting.fetch_add(1, Ordering::Relaxed) >= GREETING_MAX {
             self.state.greeting.fetch_sub(1, Ordering::Relaxed);
@@ -256,7 +256,8 @@ impl Server {
         }
     }
 
-    /// Reads and answers the greeting. Gives a control connection and its new session.
+    /// Receives and answers a greeting. Gives a control connection with its new session; any other connection goes to its
+    /// session.
     fn greeted(&self, handshake: Handshake) -> Result<Option<(Channel, NewSession)>, NetFault> {
         let mut channel = handshake.channel(self.state.greeting_line.clone())?;
         channel.watch(self.state.options.peer_timeout)?;

@@ -45,7 +45,9 @@ const FOLLOWS_LINKS: &str = "the pump there is older and follows symbolic links;
                              SRC/ for a folder, or leave out -a, -d and --links (and unset PUMP_LINKS)";
 
 impl RemoteCopy {
-    /// Which side writes, and the place on the other host that tells how it is reached.
+    /// Which side writes, and a place on the other host, which tells how it is reached.
+    ///
+    /// Errors: no place, or too many, lie on other hosts.
     pub(crate) fn way(&self) -> Result<(Direction, Remote), Problem> {
         let remote = |place: &Place| match place {
             Place::Remote(remote) => Some(remote.clone()),
@@ -80,7 +82,8 @@ impl RemoteCopy {
         }
     }
 
-    /// Begins the session; while the other side is busy it is asked again, with growing pauses.
+    /// Begins the session. While the other side is busy it is requested again, with growing pauses, as long as `--retry-for`
+    /// says; the first time that is reported.
     pub(crate) fn begin(
         &self,
         start: &SessionStart<'_>,
@@ -128,6 +131,8 @@ impl RemoteCopy {
         }
     }
 
+    /// Requests the session once, and keeps what the other side answers. Before a first session a fault names the local file
+    /// that may have been meant; a refusal of ssh behind one counts as a lost connection.
     fn begin_until(
         &self,
         cancel: CancelToken,
@@ -180,7 +185,7 @@ impl RemoteCopy {
         }
     }
 
-    /// Calls the other side and says what is wanted, with the greeting; what it answers.
+    /// Connects to the other side and sends, with the greeting, what is requested. Gives the session and the answer.
     fn called(
         &self,
         cancel: CancelToken,
@@ -300,8 +305,8 @@ impl RemoteCopy {
         self.connections.is_none() && self.options.tuning.lanes.is_none()
     }
 
-    /// The bytes by which the number of connections is chosen: what files and null bytes come to that this side gives;
-    /// of a folder or a pipe that is not known.
+    /// The bytes by which the number of connections is chosen: those of files and null that this side sends. `None` with a
+    /// folder or a pipe, whose bytes are not known.
     fn pushed_bytes(&self) -> Option<u64> {
         let bytes_of = |place: &Place| match place {
             Place::Null { bytes, .. } => *bytes,
@@ -404,7 +409,7 @@ impl ClientSession {
         *last = Some(SessionBefore { number: self.welcome.session, receives, sources });
     }
 
-    /// The report with the round trips of the session's beginning and end.
+    /// The report, with the round trips of the session's beginning and end.
     pub(crate) fn counted(&self, report: Report) -> Report {
         let own =
             RoundTrips { connecting: self.connecting, beginning: 1, ending: 1, ..RoundTrips::default() };
@@ -422,8 +427,8 @@ impl ClientSession {
         self.control.channel.socket_facts()
     }
 
-    /// The connections over which the other side asks go to `sender` as they come, until all is over. Why one could not
-    /// be had that was agreed is known at the end; the session is cut then.
+    /// Makes the connections over which the other side requests, on a thread, and gives them to `sender` as they are made,
+    /// until all is over. Without one that was agreed the session is cut; the thread gives the reason.
     pub(crate) fn dial<'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
@@ -450,7 +455,8 @@ impl ClientSession {
         })
     }
 
-    /// Holds the session to its end. `hold`: whether the other side is to wait with events from now on, or to go on.
+    /// Exchanges messages to the end of the session, and sends a stop once. `hold`: whether the other side is to hold events
+    /// back from now on, or to send them.
     pub(crate) fn talk(
         &mut self,
         stop: &AtomicBool,

@@ -71,7 +71,7 @@ pub struct DatagramsSent<T> {
 }
 
 impl DatagramClient {
-    /// Begins a session, lets `send` send, and asks the server what came.
+    /// Begins a session, lets `send` send, and asks the server what arrived.
     ///
     /// Errors: the server cannot be reached, refuses, or is lost meanwhile; this side was stopped; those of `send`.
     pub fn measure<T>(
@@ -119,7 +119,9 @@ impl DatagramClient {
         }
     }
 
-    /// Until the counts are told and both sides agree on the end, this side is stopped, or the server takes too long.
+    /// Exchanges messages until the counts are received and both sides agree on the end, or this side is stopped.
+    ///
+    /// Errors: the server takes too long to count.
     fn talk(
         &self,
         control: &mut Control,
@@ -169,7 +171,7 @@ impl DatagramClient {
         }
     }
 
-    /// A session, or why it did not begin in the server's words.
+    /// Begins a session once. The inner error is a refusal in the server's words.
     fn begin(
         &self,
         request: DatagramRequest,

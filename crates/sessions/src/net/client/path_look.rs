@@ -68,7 +68,7 @@ pub struct PathChoice {
 }
 
 impl PathChoice {
-    /// For a path of this round trip, and so many connections, or as many as a copy may have over a long one.
+    /// The choice for a path of this round trip with so many connections, or as many as a copy may have over a long one.
     fn of(round_trip_ns: u64, lanes: u32, lane_range: Option<LaneRange>) -> PathChoice {
         let is_far = is_far(round_trip_ns);
         let request_bytes = Some(Options::defaults(Reads::FarFiles).request_bytes);
@@ -129,6 +129,8 @@ impl RemoteCopy {
         (facts, looked.err())
     }
 
+    /// Begins a session with the host and moves null bytes over its connections; what is found is entered in `facts`, also
+    /// before an error.
     fn looked(&self, remote: &Remote, facts: &mut PathFacts, events: Events<'_>) -> Result<(), Problem> {
         let last = Mutex::default();
         let mut session = self.begin(&SessionStart::of_this_side(Direction::Pull, remote, &last), events)?;
@@ -144,7 +146,8 @@ impl RemoteCopy {
         fault.map_or(Ok(()), |fault| Err(talked.err().unwrap_or(fault).problem(&remote.to_string())))
     }
 
-    /// Does something over a session's connections while it goes on, and ends it.
+    /// Does something over a session's connections while messages are exchanged, then ends the session. One that does not agree
+    /// on the end in time is cut.
     pub(crate) fn work_in<T: Send>(
         &self,
         session: &mut ClientSession,

@@ -63,7 +63,8 @@ struct ProbeLane {
     fault: Option<NetFault>,
 }
 
-/// Moves null bytes over the session's connections. Whatever goes wrong ends it, and is given with what came.
+/// Moves null bytes over the session's connections for a while. A fault ends it, and is given with what was received until
+/// then.
 pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Option<NetFault>) {
     let opened = pools.names.take(Purpose::Names).and_then(|mut names| open(&mut names).map(|()| names));
     let mut names = match opened {
@@ -115,6 +116,7 @@ fn asked(names: &mut Channel, request: &PeerRequest) -> Result<Answer, NetFault>
     Ok(decode(&body)?)
 }
 
+/// Moves null bytes over one connection, and keeps what went wrong. A wait that ended with the time is no fault.
 fn probe_lane(pools: &Pools, first: u64, end: u64, start: Instant, stop: &AtomicBool) -> ProbeLane {
     let mut lane = ProbeLane::default();
     match pools.blocks.take(Purpose::Blocks) {
@@ -138,7 +140,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// The next one, if it may be sent now: as much is under way as has come, and a little more.
+    /// The next request, if it may be sent now: as much may be under way as was received, and a little more.
     fn next(&mut self) -> Option<PeerRequest> {
         let len = u64::from(BLOCK_BYTES);
         if self.next + len > self.end || self.under_way + len > self.came + FIRST_BYTES {
@@ -157,6 +159,8 @@ impl ProbeLane {
         if self.came.is_empty() { NOTHING_MAX } else { RECEIVING_MAX }
     }
 
+    /// Requests blocks of this range and receives them, until the time for requests is over or this side is stopped, and
+    /// nothing is under way.
     fn receive(
         &mut self,
         channel: &mut Channel,

@@ -80,6 +80,8 @@ impl RemoteCopy {
         options.place.keep_links && makes_names && self.sources.iter().any(may_be_link)
     }
 
+    /// Runs the job in one session after another, with pauses, as long as lost connections may be retried. Problems of sessions
+    /// are held back until it is known whether another follows.
     fn in_sessions(mut self, events: Events<'_>) -> Report {
         if self.options.links.follow != FollowLinks::Never || self.two_hosts().is_some() {
             // A tree with followed links is walked otherwise than it is sent ahead. Between two other hosts this side
@@ -152,6 +154,7 @@ impl RemoteCopy {
         RemoteCopy { sources: expanded.unwrap_or_else(|| self.sources.clone()), ..self.clone() }
     }
 
+    /// Runs the job in one session, whichever way it goes. What was wrong is reported, and in the report's status.
     fn once(self, last: &LastSession, last_read: &LastSession, events: Events<'_>) -> Report {
         let watch = Arc::clone(&self.watch);
         watch.restart();
@@ -172,6 +175,9 @@ impl RemoteCopy {
         done.unwrap_or_else(|(problem, bytes_moved)| Report { bytes_moved, ..failed(problem, events) })
     }
 
+    /// Opens a source of this host for the other side, or names it: a kept link, a pipe, a path, null bytes.
+    ///
+    /// Errors: it cannot be sent to another host.
     fn origin(&self, place: &Place) -> Result<HandlePlace, Problem> {
         match place {
             Place::Path(path) if self.options.place.keep_links && named_link(path).is_some() => {
@@ -202,7 +208,7 @@ impl RemoteCopy {
         self.sources.iter().chain([&self.target]).any(once)
     }
 
-    /// The other side writes, and this one gives it what it asks for.
+    /// Runs a session in which the other side writes: this side sends what is requested, and receives the report.
     fn push(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
@@ -255,8 +261,9 @@ impl RemoteCopy {
         talked.and_then(|()| self.not_stopped(report)).map_err(|fault| fault.problem(&remote.to_string()))
     }
 
-    /// The session with a host that writes, to its end: shows what it reports, and gives its report once it tells that.
-    /// `own` counts what this side gave. `given` is asked what that was, with the report, until it knows.
+    /// Exchanges messages with a host that writes, to the end of the session: passes its events on, shows its progress, and
+    /// gives its report, if it sent one. `own` counts what this side sent. `given` is asked what that was, with the report,
+    /// until it knows.
     fn hear_writer(
         &self,
         session: &mut ClientSession,
@@ -293,7 +300,8 @@ impl RemoteCopy {
         }
     }
 
-    /// This side writes.
+    /// Runs a session in which this side writes, and sends its report. A session that ends badly behind a job that ended well
+    /// is no error.
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let target = self.target.local_path().map(|path| PathAt::find(&Disk::Os, path));
         // The read-ahead to request before the job begins.

@@ -26,7 +26,8 @@ const ANSWERS_FRACTION: f64 = 0.5;
 /// A path that holds this part of what is asked for at a time would take more.
 const ASKED_FRACTION: f64 = 0.8;
 
-/// The report as the caller sees it.
+/// The report of a copy over two hosts: the receiver's, with what the sender knows of connections and CPU time, and with the
+/// cause of a wait for the sender.
 pub(crate) fn merged(mut report: Report, given: &SenderStats) -> Report {
     report.limited_detail.host = "receiver".into();
     let request_bytes = report.request_bytes;
@@ -58,7 +59,7 @@ pub(crate) fn billed(report: &Report, given: &SenderStats) -> Option<Bill> {
     Bill::of_two_hosts(sender.as_ref(), receiver.as_ref(), moved)
 }
 
-/// What the sender knows of the connections.
+/// Enters what the sender knows of the connections.
 fn add(network: &mut Network, given: &SenderStats) {
     let path = given.path.unwrap_or_default();
     *network = Network {
@@ -84,7 +85,7 @@ fn filling_depth(network: &Network, request_bytes: u32) -> u32 {
     bytes.div_ceil(request_bytes.max(1).into()).try_into().unwrap_or(u32::MAX)
 }
 
-/// What stands behind a wait for the other host.
+/// What limited the sender, where the receiver waited for it.
 fn cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
     let of_ns = given.lanes_ns.unwrap_or(0);
     let sender = |limit, stage: &str, why: Why, waited_ns| {

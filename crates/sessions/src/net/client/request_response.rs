@@ -89,6 +89,7 @@ impl RemoteCopy {
     }
 }
 
+/// Takes connections of the session, sends the whole series over one of them, and times the answers.
 fn request_all(pools: &Pools, series: RequestSeries, stop: &AtomicBool) -> Result<TimedAnswers, NetFault> {
     let mut names = pools.names.take(Purpose::Names)?;
     path_probe::open(&mut names)?;
@@ -118,6 +119,9 @@ impl Requesting {
         Requesting { series, sent: 0, under_way: VecDeque::new(), answers_ns: Vec::new() }
     }
 
+    /// Sends requests as many together as the series says, and times each answer.
+    ///
+    /// Errors: also an answer that takes too long, or a stop.
     fn run(&mut self, channel: &mut Channel, stop: &AtomicBool) -> Result<(), NetFault> {
         let mut answer = vec![0; self.series.answer_bytes as usize];
         while self.answers_ns.len() < self.series.count as usize {

@@ -23,7 +23,7 @@ pub(crate) const LOOK_EACH: Duration = Duration::from_millis(5);
 /// How a session's connections are made, once that is known.
 type KnownSession = Arc<OnceLock<(Dialer, [u8; 16])>>;
 
-/// Sleeps for so long, or until something is over, which is looked at so often. False if it was over before.
+/// Sleeps for so long, and looks so often whether something is over. False if it was over before the end.
 pub(crate) fn rest(time: Duration, look_each: Duration, is_over: impl Fn() -> bool) -> bool {
     let end = Instant::now() + time;
     while !is_over() {
@@ -46,7 +46,7 @@ pub(crate) struct SessionPools {
 }
 
 impl SessionPools {
-    /// Until the session is cut.
+    /// Pools of connections of a session that is yet to begin; they are made until the session is cut.
     pub(crate) fn new(cancel: &CancelToken) -> SessionPools {
         let known = KnownSession::default();
         let pools = PurposePools::new(|| {
@@ -65,8 +65,8 @@ impl SessionPools {
         SessionPools { pools, known, is_far, waits: Mutex::new(Some(waits)) }
     }
 
-    /// Begins to make connections for a session that will have this number, with so many lanes. `first` is requested at
-    /// once over the connection that brings what is not requested.
+    /// Begins to make connections, on threads, for a session that will have this number, with so many lanes. `first` is
+    /// requested at once over the connection for what is sent ahead. Only the first call does anything.
     pub(crate) fn begin(&self, dialer: &Dialer, session: [u8; 16], lanes: u32, first: Option<Vec<u8>>) {
         // A host may have several addresses, which are called one after the other.
         let Some(is_far) = self.waits.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
@@ -122,7 +122,8 @@ impl SessionPools {
         come.for_each(|channel| drop(sender.send((Purpose::Blocks, channel))));
     }
 
-    /// All that the other side needs to ask over, as they come.
+    /// Makes all connections over which the other side requests, and gives them to `sender`. A missing one for what is sent
+    /// ahead is no error, nor is a stop.
     pub(crate) fn dial(
         &self,
         connections: u32,

@@ -27,6 +27,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
+    /// No session has run yet; the time counts from now.
     pub(crate) fn new(way: Direction) -> Sessions {
         Sessions {
             way,
@@ -40,7 +41,8 @@ impl Sessions {
         }
     }
 
-    /// The report over all, after another has ended; whether one has begun until now.
+    /// Adds the report of a session that ended, and gives the report over all. `has_begun`: whether any session has begun until
+    /// now.
     pub(crate) fn add(&mut self, report: Report, has_begun: bool) -> Report {
         let own = (report.files, report.bytes);
         let sum = match self.sum.take() {
@@ -70,8 +72,8 @@ impl Sessions {
         Report { cpu, bill, ..report }
     }
 
-    /// With what the sessions before did. What they did not tell is not known: where the other side writes, that is
-    /// everything but what this one found done there.
+    /// This report with what the sessions before did. What they did not report is not known: where the other side writes, that
+    /// is everything except what this session found done there.
     fn both(&self, report: Report, before: Report) -> Report {
         // Each file is counted once: what was completed before was left as it was, or was completed again, as where no
         // list is kept. What an earlier run had completed is not counted, if it can be told from that. A session that

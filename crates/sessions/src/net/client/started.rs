@@ -49,7 +49,7 @@ impl Server {
         Server::of(options, ServedRoot::User(home), listener, stop)
     }
 
-    /// Says how it is reached, and serves until the session is over, or `input` has ended without one.
+    /// Writes to `output` how this server is reached, and serves until the session is over, or `input` ends without one.
     ///
     /// Errors: `output` cannot be written.
     pub fn run_carried(self, input: File, mut output: File) -> Result<(), Problem> {

@@ -14,6 +14,7 @@ use crate::problem::{Class, Operation};
 use crate::run::cause::cause_words;
 use datapump_files::disk::{AttributeHolder, Meta};
 
+/// Attributes as they are sent.
 pub(crate) fn to_wire(meta: &Meta) -> wire::WireMeta {
     wire::WireMeta {
         kind: meta.kind,
@@ -34,6 +35,7 @@ pub(crate) fn to_wire(meta: &Meta) -> wire::WireMeta {
     }
 }
 
+/// Attributes as they were received.
 pub(crate) fn from_wire(meta: &wire::WireMeta) -> Meta {
     Meta {
         kind: meta.kind,
@@ -66,7 +68,7 @@ pub(crate) fn not_listed() -> Vec<Attribute> {
     vec![Attribute { name: Vec::new().into(), value: Vec::new().into(), is_unreadable: Some(true) }]
 }
 
-/// Those of these names.
+/// The extended attributes of these names.
 pub(crate) fn attributes_named(bearer: AttributeHolder<'_>, names: Vec<CString>) -> Vec<Attribute> {
     let read = |name: CString| {
         let (value, is_unreadable) = match bearer.xattr_value(&name) {
@@ -99,7 +101,7 @@ pub(crate) fn changed(what: &str, class: Option<Class>) -> Fault {
     fault_in_words(Operation::Read, format!("{what}; copy again when the source is quiet"), class)
 }
 
-/// What it holds behind its size would be cut.
+/// Errors: the file holds bytes behind the size that its file system reports, which would be cut off.
 pub(crate) fn refuse_more(handle: &Handle, meta: &Meta, magic: u64) -> Result<(), Fault> {
     if !datapump_files::holes::sizes::goes_on(handle, meta, magic)
         .map_err(|errno| fault(Operation::Read, errno))?

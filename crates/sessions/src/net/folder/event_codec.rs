@@ -57,7 +57,7 @@ fn words(words: String) -> String {
     }
 }
 
-/// Where it is too long for a message, its beginning and its end, and how much is left out between them.
+/// Bytes that are too long for a message are cut to their beginning and end, with how much is left out between them.
 fn fitting(bytes: &[u8]) -> Cow<'_, [u8]> {
     const KEPT_BYTES: usize = 2 << 10;
     match bytes.len() {
@@ -74,7 +74,7 @@ fn path(bytes: ByteVec) -> PathBuf {
     OsString::from_vec(bytes.into()).into()
 }
 
-/// As it is told.
+/// An event as it is sent.
 pub(crate) fn to_wire(event: Event) -> wire::SessionEvent {
     match event {
         Event::File { path, bytes: length, blake3 } => {
@@ -133,7 +133,7 @@ pub(crate) fn kept_bytes(message: &wire::Message) -> usize {
     size_of::<wire::Message>() + words
 }
 
-/// As it was told by this host.
+/// An event as this host sent it.
 pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
     match event {
         wire::SessionEvent::File { path: name, bytes, blake3 } => {
@@ -195,7 +195,7 @@ pub(crate) fn report(text: &str) -> Option<Report> {
     Some(Report { exit_status, ..report })
 }
 
-/// Every number within the bounds of counts, every word without control characters.
+/// Bounds every number, and shows control characters in words and names of fields.
 fn bound(value: &mut Value) {
     match value {
         Value::Number(number) if number.as_u64().is_some_and(|count| count > COUNT_MAX) => {

@@ -70,7 +70,8 @@ impl GivenFile {
         GivenFile { group: reads.map(|reads| reads.join(file, self.meta.size_bytes)), ..self }
     }
 
-    /// Reads past the cache what is large and not in it, as a copy on one host does.
+    /// Opens a file once more to read it past the cache, if it is large and not cached, as a copy on one host does. Where that
+    /// fails the file stays as it is.
     pub(crate) fn made_direct(mut self) -> GivenFile {
         let facts = Facts {
             size_bytes: self.meta.size_bytes,
@@ -115,6 +116,8 @@ impl GivenFile {
         self.settle(block, stop).unwrap_or(Still::Changed)
     }
 
+    /// Whether a small file is what it was before its block was read. Where that is not sure it waits until a change would
+    /// show, and compares the bytes again.
     fn settle(&self, block: &[u8], stop: &AtomicBool) -> Outcome<Still> {
         let now = self.handle.meta()?;
         let is_same = now == Meta { atime_ns: now.atime_ns, links: now.links, ..self.meta };

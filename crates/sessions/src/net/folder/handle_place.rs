@@ -76,7 +76,9 @@ impl HandlePlace {
         self.open_root().map_err(|errno| fault(Operation::Open, errno))
     }
 
-    /// What stands there.
+    /// The attributes of what exists there.
+    ///
+    /// Errors: it cannot be opened or looked at.
     pub(crate) fn meta(&self) -> PlaceOutcome<Meta> {
         let found = match self {
             HandlePlace::Link(_, path) => {

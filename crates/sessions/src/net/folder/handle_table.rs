@@ -104,8 +104,8 @@ const REPLACED: &str = "was replaced by another file meanwhile; copy again when 
 type ShelfOutcome<T> = Result<T, Fault>;
 
 impl HandleTable {
-    /// Table of these places, in which these links are followed. What the other side has opened is charged to this session's
-    /// part.
+    /// A table of these places; `follow` says which links in them are followed. What the other side opens is charged to
+    /// `share`.
     pub(crate) fn new(
         places: Vec<HandlePlace>,
         follow: FollowLinks,
@@ -135,8 +135,8 @@ impl HandleTable {
         }
     }
 
-    /// Answers what is asked of names and attributes. More than one answer where one would be too long: each is told
-    /// before the next is made.
+    /// Performs a request about names and attributes, and gives each answer to `tell` before the next is made: there are
+    /// several where one would be too long. A fault is an answer, too.
     pub(crate) fn answer(&self, ask: PeerRequest, tell: Tell<'_>) -> Result<(), NetFault> {
         let one = match ask {
             PeerRequest::List { folder, cookie, with_attributes } => match self.listed(folder, cookie) {
@@ -195,8 +195,9 @@ impl HandleTable {
         self.folders().get(&number).cloned().ok_or_else(|| fault(Operation::Open, EBADF))
     }
 
-    /// An open file, or what stands for one. A place that was closed meanwhile is opened again: it is the file that was
-    /// reported, whatever its name leads to by now.
+    /// An open file or flow. A place that was closed meanwhile is opened again.
+    ///
+    /// Errors: another file has its name now.
     pub(crate) fn file(&self, number: u64) -> ShelfOutcome<Taken> {
         let (place, meta, magic, look) = match self.files().by_number.get(&number) {
             Some(KeptFile::Closed(closed)) => (closed.place, closed.meta, closed.magic, closed.look),
@@ -244,6 +245,7 @@ impl HandleTable {
         })
     }
 
+    /// The attributes of a place, before anything of it is opened.
     fn look(&self, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
         if let HandlePlace::Flow(flow) = origin {
@@ -255,6 +257,7 @@ impl HandleTable {
         Ok(Answer::Meta { meta: to_wire(&meta), named, is_partial, owners: None, is_young: None })
     }
 
+    /// Opens the folder of a place under this number; for a kept link, the folder that holds the link.
     fn root(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
         if let HandlePlace::Link(_, path) = origin {
@@ -280,6 +283,9 @@ impl HandleTable {
         charged.map_err(|over| fault_in_words(Operation::Open, over.message().into(), Some(Class::Refused)))
     }
 
+    /// Keeps an open folder under its number, and gives its attributes.
+    ///
+    /// Errors: it is no folder.
     fn keep_folder(&self, number: u64, side: Arc<FolderSide>) -> ShelfOutcome<Answer> {
         let open = side.file().map_err(problem)?;
         if side.meta.kind != FileKind::Folder {
@@ -306,6 +312,7 @@ impl HandleTable {
         Ok((folder, entries.into_iter().map(Name::from).collect(), cookie))
     }
 
+    /// Opens the file or flow of a place, and keeps it under this number; places that were opened first may be closed for it.
     fn open_place(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
         let (origin, now_ns) = (self.place(place)?, tick::now_ns());
         if let HandlePlace::Flow(flow) = origin {
@@ -337,6 +344,9 @@ impl HandleTable {
         Ok((Arc::new(Handle::Os(file)), side, name.to_owned()))
     }
 
+    /// The answer for a file that was just opened, with the file as it is served from now on.
+    ///
+    /// Errors: it is no regular file, or holds more than its size.
     fn given(
         &self,
         handle: Arc<Handle>,
@@ -370,6 +380,7 @@ impl HandleTable {
         ))
     }
 
+    /// An entry of a folder, or with an empty name the attributes of the folder now.
     fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> ShelfOutcome<Answer> {
         let link = self.links().get(&above).map(|(link, _)| link.clone());
         if let Some(link) = link {
@@ -396,8 +407,8 @@ impl HandleTable {
         &self.share
     }
 
-    /// A small file, to be read once: what it is, with what that takes if it is much, and the file if it is as long as
-    /// expected, or no longer than the most that is taken.
+    /// Opens a small file to be read once. Gives its attributes, the charge for them if they are many, and the file if its
+    /// length is the listed one, or at most `len_max`.
     pub(crate) fn fetch(
         &self,
         above: u64,

@@ -29,7 +29,7 @@ const E2BIG: Errno = Errno(7);
 /// "Link has been severed": a link that is followed leads to nothing. The name itself has not vanished.
 const ENOLINK: Errno = Errno(67);
 
-/// Tells names, in as many messages as that takes.
+/// Gives names to `tell`, in as many messages as that takes.
 pub(crate) fn tell_names(
     folder: &OriginFolder,
     names: Vec<Name>,
@@ -55,7 +55,7 @@ pub(crate) fn tell_names(
     tell(Answer::Names { entries, cookie, more: false, owners: None })
 }
 
-/// One name alone.
+/// One name, with whether it is a partial file and, if requested, its extended attributes.
 pub(crate) fn one(folder: &OriginFolder, name: Name, with_attributes: bool) -> Entry {
     let is_partial = datapump_files::commit::partial::is_pumps_in(&folder.file, &name.name);
     let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry(folder, name) };
@@ -67,7 +67,7 @@ pub(crate) fn one(folder: &OriginFolder, name: Name, with_attributes: bool) -> E
     entry
 }
 
-/// A name under which nothing stands.
+/// An entry under whose name nothing exists.
 pub(crate) fn missing(name: Name) -> Entry {
     let errno = Some(ErrorNumber::of(Errno::ENOENT.0));
     let name = name.name.into_vec().into();
@@ -97,7 +97,7 @@ fn add_attributes(folder: &OriginFolder, entry: &mut Entry, most: usize) -> Resu
     Ok(bytes)
 }
 
-/// The attributes of a file that are compared. Most files have none of them: then nothing is opened.
+/// The extended attributes of a file that are compared. Most files have none: then nothing is opened.
 fn of_file(folder: &OriginFolder, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
     let followed = folder.followed(name)?;
     let listed = match &followed {
@@ -129,6 +129,7 @@ fn length(entry: &Entry) -> usize {
     META_BYTES + entry.name.len() + points_to + attributes
 }
 
+/// A name with its attributes and, for a link, what it points to; with the error number where it cannot be looked at.
 fn entry(folder: &OriginFolder, name: Name) -> Entry {
     let looked = look_into(folder, &name.name);
     let errno = looked.as_ref().err().map(|errno| ErrorNumber::of(errno.0));

@@ -63,6 +63,7 @@ impl OwnNames {
 }
 
 impl RememberedNames {
+    /// The name of an owner: remembered, or looked up and remembered. A full memory is emptied first.
     fn of(&mut self, owner: Owner, look_up: impl FnOnce(Owner) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
         if let Some(name) = self.names.get(&owner) {
             return name.clone();
@@ -88,7 +89,7 @@ pub(crate) struct Telling {
 }
 
 impl Telling {
-    /// Tells an answer, with the names of those in it that were not told before.
+    /// Sends an answer, with the names of its owners that were not sent before.
     pub(crate) fn tell(
         &mut self,
         mut answer: Answer,
@@ -117,6 +118,7 @@ impl Telling {
         tell(answer)
     }
 
+    /// The owners in an answer whose names were not sent before.
     fn news(&self, answer: &mut Answer) -> HashSet<Owner> {
         let mut news = HashSet::new();
         each_owner(answer, &mut |owner| {
@@ -128,7 +130,7 @@ impl Telling {
         news
     }
 
-    /// More names than fit: a listing is told in two halves. Nothing else can have as many.
+    /// Sends an answer in two halves, since its names do not fit in one message. Only a listing can have as many.
     fn tell_in_parts(&mut self, answer: Answer, names: &OwnNames, tell: Tell<'_>) -> Result<(), NetFault> {
         match answer {
             Answer::Names { mut entries, cookie, more, .. } if entries.len() > 1 => {
@@ -180,7 +182,10 @@ impl Mapping {
 }
 
 impl Known {
-    /// The first name counts: a file looked at twice has one owner.
+    /// Remembers the number that an owner's name has on this side, and charges it. The first name counts: a file looked at
+    /// twice has one owner.
+    ///
+    /// Errors: too many owners.
     fn learn(&mut self, named: &OwnerName, share: &Arc<Share>) -> Result<(), WireError> {
         let owner = Owner { is_group: named.is_group, id: named.id.0 };
         if owner.id == ROOT || self.ids.contains_key(&owner) {

@@ -109,6 +109,7 @@ pub(crate) struct Unheld {
 }
 
 impl RemoteHost {
+    /// A host that sources lie on, over these connections; nothing is requested yet.
     pub(crate) fn new(
         peer: PeerFacts,
         cancel: CancelToken,
@@ -156,7 +157,9 @@ impl RemoteHost {
         self.names_waited_ns.fetch_add(waited_ns, Ordering::Relaxed);
     }
 
-    /// What comes ahead under a number, or what is answered to a request; with the number that something opened has.
+    /// Takes an answer that arrives ahead under a number, or requests it; with the number of what was opened.
+    ///
+    /// Errors: a fault, as the answer.
     fn take_or_ask(
         &self,
         number: Option<u64>,
@@ -206,6 +209,9 @@ impl RemoteHost {
         }
     }
 
+    /// Requests something over a connection of the pool, and gives all answers. The wait is charged to names.
+    ///
+    /// Errors: the session is lost, or this side may not hold the answers.
     fn ask_all(&self, ask: &PeerRequest, path: &Path) -> Result<ChargedAnswers, Problem> {
         let asked = self.pools.names.take(Purpose::Names).and_then(|mut channel| {
             let (before_ns, stamp) = (channel.waited_ns(), self.trips.sent());
@@ -220,6 +226,8 @@ impl RemoteHost {
         asked.map_err(|fault| self.lost(&fault))?.map_err(|over| over.problem(path))
     }
 
+    /// Sends what is to be given back, then a request, over this connection, and receives its answers. The inner error: they
+    /// are more than this side may hold.
     fn converse(
         &self,
         channel: &mut Channel,
@@ -239,7 +247,7 @@ impl RemoteHost {
         self.receive(channel, &asking)
     }
 
-    /// Receives all answers to a request. Those that this side may not hold are forgotten.
+    /// Receives all answers to a request. Those that this side may not hold are dropped; the rest is received nevertheless.
     fn receive(
         &self,
         channel: &mut Channel,
@@ -316,6 +324,7 @@ impl RemoteHost {
         self.lost(&WireError::Unexpected("another answer than was asked for").into())
     }
 
+    /// Opens a folder: takes the answer that arrives ahead, or requests it.
     fn folder(
         self: &Arc<RemoteHost>,
         ahead: Option<u64>,

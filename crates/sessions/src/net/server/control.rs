@@ -50,7 +50,8 @@ impl Outbox {
         self.wake();
     }
 
-    /// Says something when the one that holds the session looks up the next time: what comes often is said together.
+    /// Enqueues a message that the holder of the session sends when it looks the next time: frequent messages are sent
+    /// together. Waits while too much is enqueued.
     pub(crate) fn say_later(&self, message: Message) {
         let bytes = event_codec::kept_bytes(&message);
         if !self.waiting.has_room(bytes) {
@@ -93,7 +94,7 @@ impl Drop for Inbox {
     }
 }
 
-/// Both ends.
+/// Both ends of the queue of messages that other threads say.
 pub(crate) fn boxes() -> Result<(Outbox, Inbox), NetFault> {
     let (sender, receiver) = sync_channel(WAITING_MAX);
     let (waker, woken) =
@@ -294,7 +295,8 @@ impl Control {
         Ok(())
     }
 
-    /// Says what there is to say, and hears one message if one comes within the patience.
+    /// Sends what there is to send, and handles one message if one arrives within the patience. Once the other side asked for
+    /// it, `given` is asked until both sides agree on the end.
     pub(crate) fn step(
         &mut self,
         patience: Duration,
@@ -335,8 +337,9 @@ impl Control {
         Ok(Stepped::On)
     }
 
-    /// Says that this side lives, if it has been silent; notices that the other one is not there any more, or that
-    /// what is sent over one of their connections does not come.
+    /// Sends a sign of life if this side has been silent.
+    ///
+    /// Errors: the other side is silent too long, or a connection stalls; the session is cut.
     fn pass_time(&mut self) -> Result<(), NetFault> {
         let liveness = self.talk.handle_time(self.now_ns(), &|| self.channel.session_traffic())?;
         self.put_said()?;
@@ -353,6 +356,7 @@ impl Control {
         Err(NetFault::Lost(why))
     }
 
+    /// Sends what other threads said, unless the other side holds events back.
     fn empty_inbox(&mut self) -> Result<(), NetFault> {
         while !self.holds {
             let mut put = 0;

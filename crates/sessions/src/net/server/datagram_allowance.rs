@@ -38,7 +38,7 @@ impl DatagramAllowance {
         self.granted.fetch_sub(share, Ordering::SeqCst);
     }
 
-    /// Whether so many bytes more are within the rate; they are charged if so.
+    /// Charges so many bytes. False, and nothing is charged, if they would exceed the rate.
     pub(crate) fn charge(&self, bytes: u64, now: Instant) -> bool {
         let cost_ns = u128::from(bytes) * 1_000_000_000;
         let cost_ns = cost_ns.div_ceil(self.bytes_per_second.max(1).into()) as u64;

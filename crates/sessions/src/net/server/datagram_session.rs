@@ -35,7 +35,7 @@ const SILENCE_MAX: Duration = Duration::from_millis(300);
 /// The same once all numbers have come: duplicates may be behind them.
 const SILENCE_AFTER_ALL: Duration = Duration::from_millis(100);
 
-/// Holds the session: grants or refuses, and tells what came.
+/// Holds the session: grants or refuses, counts datagrams on a thread, and reports what arrived.
 pub(crate) fn held(
     state: &ServerState,
     mut control: Control,
@@ -106,6 +106,9 @@ struct Granted<'server> {
 }
 
 impl<'server> Granted<'server> {
+    /// Reserves a part of the allowed rate, and binds a socket.
+    ///
+    /// Errors: the answer, if that is refused or the server is busy.
     fn of(
         state: &'server ServerState,
         request: DatagramRequest,
@@ -181,6 +184,7 @@ struct Receiver<'session> {
 }
 
 impl<'session> Receiver<'session> {
+    /// A receiver that has counted nothing; `sent` gets the number that the client reports.
     fn new(
         granted: &'session Granted<'session>,
         request: &'session DatagramRequest,
@@ -202,7 +206,8 @@ impl<'session> Receiver<'session> {
         }
     }
 
-    /// Until nothing more comes. `None` if the session ends before, or lasts too long.
+    /// Receives until nothing more arrives behind the client's report. `None` if the session ends before that, or lasts too
+    /// long.
     fn run(mut self, cancel: &CancelToken) -> Option<DatagramCounts> {
         let (mut buffers, (user_ns, system_ns)) = (DatagramBuffers::default(), thread_cpu_ns());
         let lasts_max = Duration::from_nanos(self.request.lasts_ns) + HANDSHAKE_MAX * 2;
@@ -237,6 +242,8 @@ impl<'session> Receiver<'session> {
         now_ns > self.last_ns + silence.as_nanos() as u64
     }
 
+    /// Counts a datagram: one of another sender as foreign, one above the rate as such. The first copy is sent back if the
+    /// client requested that.
     fn handle(&mut self, datagram: &ReceivedDatagram<'_>, now_ns: u64) {
         let head = DatagramHead::read(datagram.payload).filter(|head| head.token == self.granted.grant.token);
         let is_sender = datagram.from.ip().to_canonical() == self.granted.peer
@@ -285,6 +292,7 @@ impl<'session> Receiver<'session> {
         let _ = self.granted.socket.send(payload, None, to, from);
     }
 
+    /// The counts, with the CPU time since these values.
     fn counts(self, sent: u64, user_ns: u64, system_ns: u64) -> DatagramCounts {
         let now = thread_cpu_ns();
         let Receiver { above_rate, foreign, wake_ups, .. } = self;

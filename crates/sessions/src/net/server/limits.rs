@@ -35,7 +35,8 @@ pub(crate) fn bounded_by_server(
     options
 }
 
-/// Says what a caller chose and does not get, if that is something.
+/// Names the flags that a client gave and this server does not follow, if there are any. Lanes, which are agreed as
+/// connections, and a bounded rehearsal are not named.
 pub(crate) fn left_out(asked: &Options, bounded: &Options) -> Option<String> {
     let chosen = [
         ("--engine", asked.tuning.engine != bounded.tuning.engine),

@@ -24,6 +24,7 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, Problem> {
     Ok(listener)
 }
 
+/// The problem of an address that cannot be listened on, with advice.
 fn refused(address: SocketAddr, error: &std::io::Error) -> Problem {
     let advice = match error.kind() {
         _ if address.is_ipv6() && !has_ipv6() => "; IPv6 is off on this host: write an address of IPv4",

@@ -39,7 +39,8 @@ pub(crate) fn shared<'job>(job: &'job HostJob, handles: &HandleTable) -> Result<
     job.served(handles.has_streams(), handles.null_fill())
 }
 
-/// Gives another host what it asks for, over the connections that come, by the options of a job.
+/// Serves another host's requests over the connections that arrive, with the options of a job, until all have ended. Gives what
+/// was sent, with the CPU time.
 pub(crate) fn give(
     job: &HostJob,
     handles: &Arc<HandleTable>,
@@ -56,7 +57,7 @@ pub(crate) fn give(
     SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), spent_ns, kernel_ns, ..given }
 }
 
-/// Serves every connection that comes, until no more can come and all have ended. Gives what was given.
+/// Serves each connection on a thread, until no more can arrive and all have ended. Gives what was sent.
 fn serve(
     shared: &Shared<'_>,
     handles: &Arc<HandleTable>,
@@ -94,8 +95,8 @@ impl<'scope> ServedEnd<'scope> {
         ServedEnd { given: Some(given), since: None }
     }
 
-    /// What was given, once the other side has hung up; it is hung up on if it does not. `None` where that takes longer
-    /// than whoever holds the session may look away.
+    /// What was sent in all, once the other side has hung up; its connections are closed if it does not. `None` where that
+    /// takes longer than the holder of the session may wait.
     pub(crate) fn poll(&mut self, cancel: &CancelToken) -> Option<SenderStats> {
         let start = Instant::now();
         let since = *self.since.get_or_insert(start);
@@ -230,6 +231,7 @@ fn sum(lanes: &[LaneResult]) -> SenderStats {
     given
 }
 
+/// Adds what a lane sent and waited.
 fn add(given: &mut SenderStats, lane: &LaneResult) {
     let LaneResult { counts, waits, connection_stats, .. } = lane;
     given.blocks += counts.sink_requests;

@@ -75,6 +75,8 @@ pub(crate) fn session(state: &ServerState, channel: Channel, session: NewSession
     state.close(&number);
 }
 
+/// Receives the request that begins a session, checks it and reserves its memory, agrees, and holds the session to its end. A
+/// refusal is sent.
 fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<(), NetFault> {
     let NewSession { number, cancel, acceptor, boxes: (outbox, inbox), left } = session;
     let mut control =
@@ -191,7 +193,9 @@ fn refused(path: &Path, words: &str) -> Problem {
     Problem::new(Class::Refused, Operation::Open, path, words)
 }
 
-/// The root that is served to this caller. Nothing of unknown size is given: it would look like an empty file.
+/// The root that is served to this client.
+///
+/// Errors: null of unknown size is read, which would look like an empty file.
 fn served(
     state: &ServerState,
     options: &Options,
@@ -214,7 +218,7 @@ fn looks_only(begin: &Begin, options: &Options) -> bool {
         && options.measuring.far_null_bytes.is_some_and(|bytes| bytes <= path_probe::BYTES_MAX)
 }
 
-/// A later version may ask for what this one does not know.
+/// The words for options that cannot be read: a later version may request what this one does not know.
 fn options_error(error: &str) -> String {
     match error.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
         Some((field, _)) => {
@@ -264,6 +268,9 @@ fn check_allowed(state: &ServerState, begin: &Begin, options: &Options, shown: &
     Ok(())
 }
 
+/// Checks a request against what this server allows, bounds its options, and finds its places.
+///
+/// Errors: the reason of the refusal.
 fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>) -> Result<Wanted, Problem> {
     let (BeginKept { begin, options }, mut held) = kept.into_parts();
     let (begin, shown) = (&begin, begin_kept::shown(&begin));
@@ -347,7 +354,7 @@ fn tuned(
     })
 }
 
-/// Tells the caller; what comes often later, together with more of it.
+/// Enqueues an event for the client; frequent ones are sent later, together.
 fn tell(outbox: &Outbox, event: Event, tells_files: bool) {
     let message = |event| Message::Event(event_codec::to_wire(event));
     match event {
@@ -373,7 +380,7 @@ fn of_side(event: Event, sources: &[PathBuf]) -> Event {
     }
 }
 
-/// What this side writes, of what the caller has, and the charge for what it was told.
+/// The job that writes here what the client has, and the memory charged for its task.
 fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> (HostJob, Charge) {
     let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
@@ -388,7 +395,7 @@ fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> 
     (job.found(wanted.target).above(wanted.above).shared_rate(state.rate.clone()), wanted.held)
 }
 
-/// This side writes, and asks the caller for what it reads.
+/// Runs the job that writes here and requests from the client what it reads, on a thread, and holds the session meanwhile.
 fn write(
     state: &ServerState,
     mut control: Control,
@@ -454,7 +461,7 @@ fn write(
     })
 }
 
-/// The caller writes; where somebody watches it, what there is is counted beside.
+/// Serves the client, which writes; where somebody watches it, the names that it will meet are counted beside.
 fn give(
     state: &ServerState,
     control: Control,
@@ -473,7 +480,7 @@ fn give(
     count_ahead::beside_served(&root, &sources, &options, tell, read)
 }
 
-/// The caller writes, and this side gives it what it asks for.
+/// Serves the requests of the client, which writes, and holds the session meanwhile.
 fn read(
     state: &ServerState,
     mut control: Control,

@@ -108,7 +108,9 @@ impl ServerState {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a caller may have what it greets for.
+    /// Admits a connection: it begins a session or joins one.
+    ///
+    /// Errors: the reply that refuses it, for its ticket, its session or the number of sessions.
     pub(crate) fn admit(&self, greeting: &Greeting, holder: Option<PublicKey>) -> Result<Admitted, Reply> {
         let is_expired = self.is_expired();
         match (holder, greeting.session) {
@@ -122,8 +124,8 @@ impl ServerState {
         }
     }
 
-    /// The sessions, once the one with this number is agreed, or will not be. Callers that wait for theirs are few, so
-    /// that others find threads that hear them.
+    /// The sessions, once the one with this number is agreed, or will not be. Few clients may wait at once, so that others find
+    /// threads that answer them.
     fn awaited(
         &self,
         session: &[u8; 16],
@@ -164,6 +166,9 @@ impl ServerState {
         self.changed.notify_all();
     }
 
+    /// Admits a connection to a session; an early one waits for the session.
+    ///
+    /// Errors: there is no such session of this ticket, or it has all its connections.
     pub(crate) fn join(
         &self,
         purpose: Purpose,
@@ -183,6 +188,9 @@ impl ServerState {
         }
     }
 
+    /// Enters a new session, and marks the ticket as used.
+    ///
+    /// Errors: the ticket was for one session, or there are too many sessions.
     pub(crate) fn begin(
         &self,
         holder: Option<PublicKey>,
@@ -210,6 +218,7 @@ impl ServerState {
         Ok(Admitted::Begins(NewSession { number, cancel, acceptor: receiver, boxes: (outbox, inbox), left }))
     }
 
+    /// The reply that admits a connection.
     pub(crate) fn welcome(&self, admitted: &Admitted) -> Reply {
         let session = match admitted {
             Admitted::Begins(session) => Some(session.number),

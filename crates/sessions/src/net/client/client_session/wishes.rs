@@ -35,6 +35,7 @@ impl RemoteCopy {
         }
     }
 
+    /// The request that begins a session: places, connections, and the options that concern the other side.
     pub(super) fn wishes(
         &self,
         start: &SessionStart<'_>,
@@ -82,7 +83,7 @@ impl RemoteCopy {
         way == Direction::Pull && self.options.place.keep_links
     }
 
-    /// What decides which of the other side's names count as all there is, where somebody watches.
+    /// The options by which the other side counts its names ahead; `None` where nobody watches, or they would be too long.
     fn counted(&self) -> Option<Options> {
         let given = &self.options;
         let mut counted = Options::default();

@@ -53,7 +53,9 @@ impl RemoteCopy {
         sources.iter().all(|source| source.host == first.host).then_some((first, target))
     }
 
-    /// The one host writes, and what it requests of the other goes through this side.
+    /// Runs a copy between two other hosts: one writes, and what it requests of the other goes through this side.
+    ///
+    /// Errors: a session that could not begin, or the one that was lost first.
     pub(super) fn relay(
         mut self,
         from: &Remote,
@@ -112,7 +114,7 @@ impl RemoteCopy {
         Ok(Report { cpu: cpu_since(cpu), ..report })
     }
 
-    /// The session with the host that writes, to its end.
+    /// Runs the session with the host that writes, and forwards frames between it and the host that reads, until it ends.
     fn written(
         &self,
         writing: &mut ClientSession,
@@ -173,6 +175,7 @@ struct SourceSide<'scope> {
 }
 
 impl<'scope> SourceSide<'scope> {
+    /// The side that is read, before its thread is started.
     fn of(session: &ClientSession) -> SourceSide<'scope> {
         SourceSide {
             thread: RefCell::default(),
@@ -187,6 +190,7 @@ impl<'scope> SourceSide<'scope> {
         }
     }
 
+    /// Holds the session with the host that reads, on a thread. If it is lost before the copy is over the other session is cut.
     fn start(
         &self,
         scope: &'scope Scope<'scope, '_>,
@@ -216,7 +220,7 @@ impl<'scope> SourceSide<'scope> {
         }
     }
 
-    /// Tells it the report, or that there is none.
+    /// Begins to end the session, once: sends the report to the host that reads, or cuts the session if there is none.
     fn begin_end(&self, report: Option<String>) {
         if self.since.get().is_some() {
             return;
@@ -230,8 +234,8 @@ impl<'scope> SourceSide<'scope> {
         }
     }
 
-    /// What it gave, once it has agreed; it is cut if it does not. `None` where that takes longer than whoever holds
-    /// the other session may look away.
+    /// What the host that reads sent in all, once it has agreed; it is cut if it does not. `None` where that takes longer than
+    /// the holder of the other session may wait.
     fn poll_end(&self) -> Option<SenderStats> {
         let start = Instant::now();
         while self.thread.borrow().as_ref().is_some_and(|thread| !thread.is_finished()) {
@@ -280,7 +284,7 @@ fn source_session(
     Ok(gave)
 }
 
-/// Shows what a host that reads has counted, and keeps what it gave. Bytes that are read back move a second time.
+/// Shows what a host that reads has counted, and keeps what it sent. Bytes that are read back move a second time.
 pub(super) fn heard_of_reader(
     message: Message,
     gave: &mut SenderStats,
@@ -353,6 +357,9 @@ struct BlockRoom {
 }
 
 impl BlockRoom {
+    /// Room for a block of this length, charged when it grows.
+    ///
+    /// Errors: the block is longer than was requested, or memory is over.
     fn of_len(&mut self, len: u32) -> Result<&mut [u8], NetFault> {
         if len > self.most {
             return Err(WireError::TooLong("a block", len.into(), u64::from(self.most)).into());

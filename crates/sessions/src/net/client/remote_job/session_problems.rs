@@ -64,7 +64,8 @@ impl SessionProblems {
         std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Another session follows, because of this problem: what is reported of it. Of a host that cannot be reached once.
+    /// Notes that another session follows because of this problem, and gives the words to report. `None` of a host that cannot
+    /// be reached, behind the first time.
     pub(super) fn begin_next_session(&mut self, problem: &Problem) -> Option<String> {
         self.was_lost = true;
         self.session += 1;
@@ -83,7 +84,7 @@ impl SessionProblems {
         problem.class == Class::Lost || (self.was_lost && is_in_use(problem))
     }
 
-    /// Holds a problem; gives it back where there is no room. That a session is lost is told once.
+    /// Holds a problem back, and gives it back where there is no room. Of lost sessions one is held.
     fn hold(&self, problem: Problem) -> Option<Problem> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|other| problem.class != Class::Lost || other.class != Class::Lost);
@@ -95,7 +96,7 @@ impl SessionProblems {
         None
     }
 
-    /// Whether no earlier session told it. Two problems of one session may have the same words.
+    /// Whether no earlier session reported it. Two problems of one session may have the same words.
     fn is_first_report(&self, problem: &Problem) -> bool {
         let words = self.hasher.hash_one((problem.class, problem.to_string()));
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);

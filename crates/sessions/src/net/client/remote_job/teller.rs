@@ -55,7 +55,7 @@ impl Teller {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has it told soon.
+    /// Enqueues an event to be passed on by the thread; waits while too much is enqueued.
     pub(crate) fn tell(&self, event: Event) {
         let mut waiting = self.locked();
         while waiting.bytes >= WAITING_BYTES_MAX {
@@ -75,7 +75,7 @@ impl Teller {
         (std::mem::replace(&mut waiting.is_held, is_held) != is_held).then_some(is_held)
     }
 
-    /// Tells what comes, until nothing more does.
+    /// Passes events on as they are enqueued, until nothing more follows.
     pub(crate) fn run(&self, events: Events<'_>) {
         let mut waiting = self.locked();
         loop {

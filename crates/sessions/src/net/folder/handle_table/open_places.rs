@@ -74,7 +74,7 @@ impl KeptFiles {
         false
     }
 
-    /// Closes a place. False where it is in use.
+    /// Closes a place, and keeps what it was, to be opened again. False where it is in use.
     fn close(&mut self, number: u64, place: u32) -> bool {
         match self.by_number.remove(&number) {
             Some(KeptFile::Open(Taken::File(given), [memory, _])) if Arc::strong_count(&given) == 1 => {

@@ -26,6 +26,9 @@ impl HandleTable {
         self.look_again(number, Some(blocks)).ok()
     }
 
+    /// Metadata of an open file and of its name now.
+    ///
+    /// Errors: it was stored to through a mapping since it was opened.
     pub(super) fn look_again(&self, number: u64, blocks: Option<(u64, u64)>) -> ShelfOutcome<Answer> {
         let Taken::File(given) = self.file(number)? else { return Err(fault(Operation::LookAt, EINVAL)) };
         let meta = given.handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
@@ -62,7 +65,8 @@ impl HandleTable {
         Ok(Answer::Sum(sum))
     }
 
-    /// What a small file is behind its block, with what is sent before that.
+    /// Checks a small file behind its block. Gives the answer that goes ahead of the block, with later attributes if it was
+    /// read again; an error means that it changed.
     pub(crate) fn check_small(
         &self,
         given: &GivenFile,

@@ -30,7 +30,7 @@ struct AskedRequest<What> {
 }
 
 impl RemoteHost {
-    /// Makes requests that have one answer each; `tell` hears of each answer in the order of the requests.
+    /// Makes requests that have one answer each; `tell` gets each answer in the order of the requests.
     pub(super) fn ask_together<What>(
         &self,
         asks: &mut dyn Iterator<Item = (What, PeerRequest)>,
@@ -46,6 +46,9 @@ impl RemoteHost {
         asked.map_err(|fault| self.lost(&fault))
     }
 
+    /// Sends the requests over this connection, as many ahead as its bytes may be under way, and gives each answer to `tell`.
+    ///
+    /// Errors: a request has more than one answer.
     fn converse_together<What>(
         &self,
         channel: &mut Channel,

@@ -87,7 +87,7 @@ impl RemoteOrigin for PlacesByName {
         Some(&*self.host)
     }
 
-    /// A link is asked for in its folder, which tells what it points to and carries.
+    /// The entry of a place. A kept link is looked up in its folder, which reports what it points to and its attributes.
     fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
         let place = self.place(name, path)?;
         if place.is_link {
@@ -130,7 +130,7 @@ impl RemoteOrigin for PlacesByName {
         Ok((Held::There(Arc::new(RemoteFile::Open(file))), meta))
     }
 
-    /// Over a long path they come without a request.
+    /// Opens the places of these files by one exchange. Over a long path nothing is done: they arrive ahead.
     fn open_early(
         self: Arc<PlacesByName>,
         files: Vec<(OsString, bool)>,

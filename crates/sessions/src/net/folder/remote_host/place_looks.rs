@@ -32,8 +32,8 @@ impl PlaceLooks {
 }
 
 impl RemoteHost {
-    /// The attributes of a place of the session, links followed unless kept; `None` for a pipe, or null. All that looks at
-    /// one place before the walk is told the same, by one request.
+    /// The attributes of a place of the session, links followed unless kept; `None` for a pipe, or null. One request serves all
+    /// that look at a place before the walk.
     pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
         let mut looks = self.place_looks.lock().unwrap_or_else(PoisonError::into_inner);
         if !looks.0.contains_key(&place) {

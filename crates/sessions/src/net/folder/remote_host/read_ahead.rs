@@ -41,6 +41,7 @@ pub(crate) fn first_request(wish: AheadRequest) -> Vec<u8> {
     request_of(wish, WINDOW_BYTES)
 }
 
+/// The request that lets the other side send ahead.
 fn request_of(wish: AheadRequest, credit: u64) -> Vec<u8> {
     encode(&PeerRequest::Ahead {
         credit,
@@ -158,7 +159,10 @@ impl ReadAhead {
         Ok(Some(names.answers))
     }
 
-    /// Waits until there is an answer. `None` where the other side waits for credit that nobody gives.
+    /// Receives until `is_there` finds what it looks for; one thread receives for all. `None` where nothing more comes ahead:
+    /// it was given up, or the other side waits for credit that this side may not give.
+    ///
+    /// Errors: the session is lost or cut.
     fn wait_for<T>(
         &self,
         host: &RemoteHost,
@@ -227,8 +231,8 @@ impl ReadAhead {
         self.came.notify_all();
     }
 
-    /// Nothing is sent ahead any more, and what was is not held. A lane that receives closes the connection. False where
-    /// it was given up before.
+    /// Drops what was sent ahead, and closes the connection; where a lane receives over it, that lane closes it. False where it
+    /// was given up before.
     pub(super) fn give_up(&self) -> bool {
         let mut state = self.state();
         if state.is_given_up {
@@ -243,7 +247,9 @@ impl ReadAhead {
         true
     }
 
-    /// Receives one thing.
+    /// Sends what is to be said, then receives an answer, with its block or the digest of that.
+    ///
+    /// Errors: also where this side may not hold it.
     fn receive(&self, host: &RemoteHost) -> Result<Arrival, NotTaken> {
         let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
         self.tell(host, &mut channel)?;
@@ -297,7 +303,7 @@ impl ReadAhead {
         self.state().credit.handle_frame(bytes)
     }
 
-    /// Says what is to be said to the other side.
+    /// Sends credit and the numbers that are unwanted, if there are any.
     fn tell(&self, host: &RemoteHost, channel: &mut Channel) -> Result<(), NetFault> {
         let (grant, unwanted) = {
             let mut state = self.state();

@@ -56,6 +56,7 @@ pub(crate) struct RemoteFolder {
 }
 
 impl RemoteFolder {
+    /// An open folder of the other host, with what was reported of it.
     pub(super) fn new(
         remote_host: &Arc<RemoteHost>,
         number: u64,
@@ -100,6 +101,7 @@ impl RemoteFolder {
         Ok(came)
     }
 
+    /// Requests the entry of a name now, whatever was listed.
     fn look_closely(
         &self,
         name: &OsStr,
@@ -150,6 +152,7 @@ impl RemoteOrigin for RemoteFolder {
         Some(&*self.remote_host)
     }
 
+    /// A part of the folder's names, and the cookie of the next part: kept from before, arrived ahead, or requested.
     fn list(&self, cookie: u64, with_attributes: bool, path: &Path) -> Result<(Vec<Name>, u64), Problem> {
         let first = self.first_names.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(first) = first.filter(|_| cookie == 0) {
@@ -245,6 +248,9 @@ impl RemoteOrigin for RemoteFolder {
         told
     }
 
+    /// Extended attributes of a file; `None` where the other side is too old to send any.
+    ///
+    /// Errors: it is no file any more.
     fn attributes_of(&self, name: &OsStr, path: &Path) -> Result<Option<Attributes>, Problem> {
         if self.remote_host.tells_no_attributes.load(Ordering::Relaxed) {
             return Ok(None);
@@ -263,6 +269,8 @@ impl RemoteOrigin for RemoteFolder {
         Ok(std::mem::take(&mut file.attributes))
     }
 
+    /// Opens a file. An empty one is requested with what it is; a small one is not opened but read by name later; any other is
+    /// opened now.
     fn open_file(
         self: Arc<RemoteFolder>,
         name: &Name,

@@ -91,6 +91,7 @@ impl SourceHost for RemoteHost {
         self.ahead.get().map_or(0, ReadAhead::dropped_bytes)
     }
 
+    /// Has the other host send ahead what a walk of so many places meets. Where that is refused, everything is requested.
     fn read_ahead(&self, places: usize, wish: AheadRequest) {
         self.places.store(u32::try_from(places).unwrap_or(u32::MAX), Ordering::Relaxed);
         let Some(pool) = &self.pools.ahead else { return };

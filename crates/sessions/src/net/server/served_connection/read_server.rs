@@ -81,7 +81,7 @@ impl<'run> ReadServer<'run> {
 }
 
 impl Worker for ReadServer<'_> {
-    /// What was requested next, if something was.
+    /// The next block to read. What is requested before it and needs no block is answered here.
     fn claim(&mut self) -> Result<Claim<()>, NetFault> {
         let shared = Rc::clone(&self.lane);
         let mut lane = shared.borrow_mut();
@@ -134,7 +134,7 @@ impl ReadServer<'_> {
         }
     }
 
-    /// The next bytes of a pipe, or of null; what is over is answered at once.
+    /// The next bytes of a pipe, or of null. The inner answer: it is over, or the request cannot be right.
     fn read_on(&mut self, lane: &mut SendLane, file: u64, flow: &Flow, at: u64, len: u32) -> FoundBlock {
         let task = self.stream(lane, file, flow)?;
         let len = len.min(self.run.settings.shape.request_bytes);
@@ -151,7 +151,9 @@ impl ReadServer<'_> {
         Ok(BlockTask::new(task, at, length, len))
     }
 
-    /// The task that reads a stream; made with the first request of it.
+    /// The task that reads a stream; made with the first request for it.
+    ///
+    /// Errors: too many streams are read.
     fn stream(&mut self, lane: &mut SendLane, file: u64, flow: &Flow) -> Result<Arc<Task>, Box<Answer>> {
         if let Some(stream) = self.streams.iter().find(|stream| stream.file == file) {
             return Ok(Arc::clone(&stream.task));
@@ -174,7 +176,7 @@ fn block(run: &MoverRun<'_>, given: &GivenFile, at: u64, len: u32) -> FoundBlock
     Ok(BlockTask::new(task(run, given, at, len), at, Length::Bytes(len.into()), len))
 }
 
-/// A small file: its attributes, and the one block that it has, if it has one.
+/// Opens a small file: its attributes, and the one block that it has. An answer alone where it has none, or another length.
 fn fetched(
     run: &MoverRun<'_>,
     handles: &HandleTable,

@@ -161,6 +161,7 @@ impl SendLane {
         Ok(None)
     }
 
+    /// The next block of a run that was requested by one message. Behind the last one the file is looked at again.
     fn next_of_run(&mut self) -> Option<(PeerRequest, u64)> {
         let run = self.run.as_mut()?;
         let (ask, number, is_last) = run.next();
@@ -180,6 +181,7 @@ impl SendLane {
         }
     }
 
+    /// The next request that the walk ahead makes, as far as credit and slots go.
     fn next_ahead(&mut self) -> Option<(PeerRequest, u64)> {
         let under_way = self.under_way_bytes();
         let ahead = self.ahead.as_mut()?;
@@ -201,7 +203,9 @@ impl SendLane {
         self.requested.iter().map(bytes).sum()
     }
 
-    /// Takes what is said about a walk ahead; other requests are given back.
+    /// Handles what is requested about a walk ahead; gives other requests back.
+    ///
+    /// Errors: a request that does not fit the session.
     fn unless_of_walk(&mut self, ask: PeerRequest) -> Result<Option<PeerRequest>, NetFault> {
         match (ask, &mut self.ahead) {
             (
@@ -299,7 +303,8 @@ impl SendLane {
         self.streams.iter().find(|(stream, _)| *stream == task).and_then(|(_, ended)| ended.as_ref())
     }
 
-    /// Sends a block that was read, and whatever can be said behind it.
+    /// Sends what is ready, then a block that was read, or its digest, and what may follow it. A small file that changed
+    /// meanwhile is answered by a fault.
     fn send(&mut self, task: u32, bytes: &[u8], digest: &Digest) -> Result<(), NetFault> {
         self.answer_ready()?;
         let Some((number, RequestTurn::Reading(reading))) = self.requested.poll_answer(|_| true) else {
@@ -378,6 +383,7 @@ impl SendLane {
         Ok(())
     }
 
+    /// Puts an answer on the connection, with names of its owners. One that became unwanted is left, and reported as done.
     fn put(&mut self, mut answer: Answer, number: u64) -> Result<(), NetFault> {
         let SendLane { channel, handles, owners, ahead, .. } = self;
         let is_unwanted = ahead.as_mut().is_some_and(|ahead| ahead.handle_answer(number, &mut answer));

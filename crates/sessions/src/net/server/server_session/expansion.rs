@@ -39,6 +39,7 @@ pub(super) fn expanded(root: &ServedRoot, begin: &Begin) -> Result<Option<Vec<By
     Ok(Some(all))
 }
 
+/// Errors: these names are more than a message holds.
 fn is_told_whole(all: &[ByteVec], typed: &[u8]) -> Result<(), Problem> {
     // So much is a name of its own in a message.
     const EACH: usize = 9;
@@ -50,6 +51,7 @@ fn is_told_whole(all: &[ByteVec], typed: &[u8]) -> Result<(), Problem> {
     Err(Problem::new(Class::Usage, Operation::List, Path::new(OsStr::from_bytes(typed)), words))
 }
 
+/// The places that a pattern matches; the pattern itself if none do, or if it exists by that name.
 fn matched(home: &Path, typed: &[u8]) -> Result<Vec<ByteVec>, Problem> {
     if !has_wildcards(typed) || stands(home, typed) {
         return Ok(vec![typed.to_vec().into()]);

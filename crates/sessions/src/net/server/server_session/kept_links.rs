@@ -32,7 +32,7 @@ pub(super) fn which_are_links(
     typed.iter().zip(sources).map(|(typed, source)| is_link(root, typed, source)).collect()
 }
 
-/// A place whose name does not stand in what was typed is a folder: the home folder, what is served.
+/// Whether a place is a link that is kept. A name that is not in what was typed is a folder: the home folder, what is served.
 fn is_link(root: &ServedRoot, typed: &[u8], source: &Path) -> bool {
     let typed = Path::new(OsStr::from_bytes(typed));
     let name = typed.file_name().filter(|name| source.file_name() == Some(*name));
@@ -65,6 +65,7 @@ impl Wanted {
         self.links.get(number) == Some(&true)
     }
 
+    /// A place as the handle table opens it: as a kept link, beneath the served folder, or by path.
     fn place(&self, path: PathBuf, is_link: bool) -> HandlePlace {
         match &self.root {
             ServedRoot::Folder(root) if is_link => HandlePlace::Link(Some(Arc::clone(root)), path),

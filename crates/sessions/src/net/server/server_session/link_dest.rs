@@ -13,9 +13,10 @@ use crate::setup::options::{FollowLinks, Options};
 /// Each stays open for each tree. rsync takes 20.
 const LINK_DEST_MAX: usize = 64;
 
-/// Where unchanged files are looked for: below the home folder of this side's user, where this side writes.
+/// The options with the folders of `--link-dest`, in which unchanged files are looked for, below the home folder of this side's
+/// user, where this side writes.
 ///
-/// Errors: links that would have to be made or followed below a folder that is served.
+/// Errors: links would be made or followed below a folder that is served.
 pub(super) fn found_here(to: ServedTo<'_>, options: Options) -> Result<Options, Problem> {
     let ServedTo { root, way, shown } = to;
     refuse_to_follow(to, &options)?;

@@ -73,7 +73,7 @@ pub(super) fn refuse_backups_elsewhere(to: ServedTo<'_>, options: &Options) -> R
     Ok(())
 }
 
-/// The folders above what is written, where those that are missing are to be made.
+/// The folders above what is written, where missing ones are to be made. `None` where nothing is to be made.
 pub(super) fn above(to: ServedTo<'_>, options: &Options) -> Result<Option<PathAbove>, Problem> {
     let ServedTo { root, way, shown } = to;
     if !options.place.make_path || way != Direction::Push {
@@ -86,8 +86,8 @@ pub(super) fn above(to: ServedTo<'_>, options: &Options) -> Result<Option<PathAb
     })
 }
 
-/// Finds what is written, once: beneath the served folder, or as its user would. What is to be made for it is promised.
-/// To a client that may not learn what stands there a name that cannot be opened is a name, as all others.
+/// Finds what is written, once: beneath the served folder, or as its user would. What is to be made for it is promised. For a
+/// client that may not learn what exists, a name that cannot be opened is a name as all others.
 pub(super) fn target(
     ServedTo { root, shown, .. }: ServedTo<'_>,
     above: Option<&PathAbove>,

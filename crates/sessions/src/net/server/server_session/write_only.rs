@@ -25,7 +25,7 @@ use crate::run::hidden_target;
 use crate::setup::options::{Options, Update};
 use datapump_files::commit::reserved::LIST_NAME;
 
-/// Refuses what compares with what stands there, or tells of it.
+/// Refuses options that compare with what exists, or report it, on a server that may only be written to.
 pub(super) fn check(
     server: &ServeOptions,
     options: &Options,
@@ -67,7 +67,7 @@ pub(super) fn hidden<Found>(
     found.map_err(|problem| if server.reads { problem } else { hidden_target::of_target(shown) })
 }
 
-/// As far as it is told.
+/// The event as a client may see it that may not learn what exists; `None` if it may not see it.
 pub(super) fn told(server: &ServeOptions, event: Event) -> Option<Event> {
     match event {
         event if server.reads => Some(event),
@@ -80,7 +80,7 @@ pub(super) fn told(server: &ServeOptions, event: Event) -> Option<Event> {
     }
 }
 
-/// Without the counts that tell what stood there.
+/// The report without the counts that tell what existed.
 pub(super) fn report(server: &ServeOptions, report: Report) -> Report {
     if server.reads {
         return report;

@@ -91,7 +91,7 @@ impl AheadState {
         })
     }
 
-    /// What has this number: `None` while it is on its way, nothing where it will not come.
+    /// Takes what arrived under this number: `None` while it is on its way, nothing where it will not arrive.
     pub(super) fn take(&mut self, number: u64) -> Option<Option<ArrivedItem>> {
         match self.items.remove(&number) {
             Some(AheadItem::Came(item)) => {
@@ -158,7 +158,7 @@ impl AheadState {
         self.waits_for.take().into_iter().for_each(|stamp| host.trips.answered(stamp, phase));
     }
 
-    /// More room, if the session may hold more.
+    /// Widens the window, if the session may hold more. False if it may not.
     pub(super) fn widen(&mut self, host: &RemoteHost) -> bool {
         let bytes = self.credit.window() / 2;
         if self.credit.window() + bytes > WINDOW_MAX_BYTES {
@@ -170,7 +170,7 @@ impl AheadState {
         true
     }
 
-    /// The numbers to tell now as unwanted: what has come meanwhile, or never will, is not.
+    /// The numbers to report now as unwanted, without those that arrived meanwhile or never will. They are taken.
     pub(super) fn next_unwanted(&mut self) -> Vec<u64> {
         let mut next = Vec::new();
         while self.told.len() < TOLD_MAX
@@ -217,7 +217,9 @@ impl AheadState {
         }
     }
 
-    /// Something came.
+    /// Handles an arrival: keeps it, drops it if it is unwanted, and announces what follows it.
+    ///
+    /// Errors: nobody requested or announced it.
     pub(super) fn handle(&mut self, arrival: Arrival) -> Result<(), NotTaken> {
         let Arrival { number, answer, block, frames_bytes } = arrival;
         if !self.fits(number, &answer) {
@@ -249,6 +251,7 @@ impl AheadState {
         }
     }
 
+    /// Keeps what was received, and announces what follows it. Where the window has no room for its block it is dropped.
     fn handle_item(&mut self, number: u64, item: ArrivedItem) -> Result<(), NotTaken> {
         // The window is the room that blocks have. What came beyond it is requested.
         if self.blocks_bytes + item.block_bytes() > self.credit.window() {
@@ -263,6 +266,7 @@ impl AheadState {
         Ok(())
     }
 
+    /// Drops what was received and is not kept: frees its credit, counts its bytes, and drops what follows it.
     fn handle_unwanted(&mut self, number: u64, item: ArrivedItem) -> Result<(), NotTaken> {
         self.credit.handle_free(item.frames_bytes);
         self.dropped_bytes += item.block_bytes();
@@ -291,7 +295,7 @@ impl AheadState {
         }
     }
 
-    /// Names came, or why they cannot be had.
+    /// Handles names of a folder, or the reason why they cannot be had.
     fn handle_names(
         &mut self,
         folder: u64,
@@ -358,7 +362,7 @@ impl AheadState {
             .try_for_each(|(number, meta)| self.announce_one(number, meta.as_ref()))
     }
 
-    /// What comes behind an answer: the folder or file of a place, the block of a file.
+    /// Announces what follows an answer, and gives its number: the folder or file of a place, the block of a file.
     fn announce_behind(&mut self, number: u64, answer: &Answer) -> Result<Option<u64>, NotTaken> {
         let (follows, meta) = match answer {
             Answer::File { meta, follows: Some(follows), .. } => (*follows, Some(meta)),
@@ -370,6 +374,9 @@ impl AheadState {
         self.announce_one(follows, meta).map(|()| Some(follows))
     }
 
+    /// Notes that something arrives under this number, with the bytes of its block.
+    ///
+    /// Errors: it is too large, too much is announced, or the number was used before.
     fn announce_one(&mut self, number: u64, meta: Option<&WireMeta>) -> Result<(), NotTaken> {
         let bytes = match meta {
             Some(meta) if meta.kind == FileKind::Regular => meta.size_bytes.0,

@@ -36,6 +36,7 @@ impl RemoteBlocks for RemoteFile {
         }
     }
 
+    /// The request for a block of this file.
     fn request(&self, at: u64, len: u32, is_sum: bool) -> PeerRequest {
         let sum = is_sum.then_some(true);
         match self {
@@ -52,6 +53,8 @@ impl RemoteBlocks for RemoteFile {
         }
     }
 
+    /// A request for a block that reports, ahead of the block, what the file is behind it. `None` where the other side cannot,
+    /// or that is not needed.
     fn request_looked(&self, block: Block, is_sum: bool) -> Option<PeerRequest> {
         let RemoteFile::Open(open) = self else { return None };
         if !(open.remote_host.reads_on() || open.remote_host.peer.reads_on && open.is_all_in(block)) {
@@ -91,6 +94,9 @@ impl RemoteBlocks for RemoteFile {
         }
     }
 
+    /// Handles the answer ahead of a block: keeps what it says of the file, and gives the length of the block.
+    ///
+    /// Errors: it is not an answer to what was requested.
     fn before_block(
         &self,
         looked_bytes: u64,
@@ -127,6 +133,7 @@ impl RemoteBlocks for RemoteFile {
         }
     }
 
+    /// Takes the block of a whole file, if it arrives ahead.
     fn take_ahead(&self, at: u64, len: u32) -> Result<Option<ArrivedItem>, NetFault> {
         let (host, follows) = match self {
             RemoteFile::Open(file) if at == 0 && file.meta.size_bytes == u64::from(len) => {

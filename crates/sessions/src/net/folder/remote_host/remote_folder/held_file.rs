@@ -82,6 +82,8 @@ impl Elsewhere for RemoteFile {
         matches!(self, RemoteFile::Open(file) if file.tells_sums())
     }
 
+    /// Opens the file once more and has the other host read it; its digests are compared with what was copied. The inner error:
+    /// how it changed.
     fn read_again(
         &self,
         original: &Original,

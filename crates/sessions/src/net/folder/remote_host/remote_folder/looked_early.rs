@@ -96,7 +96,8 @@ impl RemoteFolder {
         Ok(names)
     }
 
-    /// Keeps an answer. `opened`: the folders that were opened until then, by their numbers.
+    /// Keeps an answer in the folder that holds the name. A folder that is open there and not kept here is given back.
+    /// `opened`: the folders that were opened until then, by their numbers.
     fn looked(&self, opened: &mut HashMap<u64, Arc<RemoteFolder>>, what: LookRequest<'_>, answer: OneAnswer) {
         let host = &self.remote_host;
         let (number, (above, name), found) = match (what, answer) {

@@ -136,6 +136,7 @@ impl RemoteFolder {
         Ok(Some((RemoteFile::Small(small), Meta { generation, handle, ..meta })))
     }
 
+    /// The empty file of an answer; `None` for any other. A fault may show that the other side is too old for such requests.
     fn empty_of(&self, answer: Answer, charge: Charge) -> Option<EmptyFile> {
         match answer {
             Answer::File { meta, attributes, .. } if meta.size_bytes.0 == 0 => {

@@ -132,6 +132,9 @@ impl RemoteHost {
         }
     }
 
+    /// The open file of an answer.
+    ///
+    /// Errors: it is another answer, or the ranges in it make no sense.
     pub(in crate::net::folder::remote_host) fn file(
         self: &Arc<RemoteHost>,
         number: u64,
