@@ -39,8 +39,8 @@ pub fn copy_of_handle(from: &Handle, meta: &Meta, to: &Handle, keep: Keep, new: 
     }
 }
 
-/// Gives `to` the attributes of `from`. What is refused, with whatever error, and what is taken and not given back as it
-/// was, is told by what the file shows in the end; it is no reason to lose the content.
+/// Gives `to` the attributes of `from`, and tells what was lost: what was refused, with whatever error, and what the file does
+/// not show in the end. Neither is a reason to lose the content.
 pub fn copy(
     from: AttributeHolder<'_>,
     meta: &Meta,
@@ -99,8 +99,8 @@ pub fn copy(
     Ok(lost)
 }
 
-/// What an existing copy shows otherwise than it was to be: owner, mode and time of change. Nothing is set: why the run
-/// that made it could not is not known any more.
+/// What an existing copy shows otherwise than it should: owner, mode and time of change. Nothing is set: why the run that made
+/// it could not do so is not known any more.
 pub fn lacks(meta: &Meta, there: &Meta, keep: Keep) -> Lost {
     let given = keep.given.of(meta);
     let before = |kind, what: String, now: String| {
@@ -185,6 +185,7 @@ pub fn all_tell_time(ns: i128) -> bool {
     (315_619_200 * SECOND..2_147_385_600 * SECOND).contains(&ns)
 }
 
+/// The loss of permissions that were refused, or are shown otherwise.
 fn mode_lost(mode: u32, now: &Meta, refused: Option<Errno>) -> Loss {
     match refused {
         Some(errno) => {
@@ -254,6 +255,8 @@ pub fn hidden_of_told_differ(
         && !have_equal_values(from, AttributeHolder::Held(&names::hold(to, name)?), &one, keep))
 }
 
+/// Whether both have the same value of each of these attributes; one that cannot be read differs. Where a mode is given, what a
+/// list shares with the mode is left out.
 fn have_equal_values(
     from: AttributeHolder<'_>,
     to: AttributeHolder<'_>,

@@ -147,6 +147,7 @@ impl StagedFile {
         Ok(StagedFile { goes_on: earlier.is_some(), earlier, starts_over, ..staged })
     }
 
+    /// A file in this stage, with no journal, that does not resume an earlier one.
     fn new(at: FinalName, stage: CommitStage, before: Before, handle: Handle) -> StagedFile {
         let FinalName { folder, name, path } = at;
         let (journal, earlier, handle) = (None, None, Arc::new(handle));
@@ -171,7 +172,8 @@ impl StagedFile {
         self.earlier.as_deref()
     }
 
-    /// From here on what is written is told, for a later run.
+    /// Begins the journal by which a later run can resume, or removes what exists of one that cannot be written. Only a file
+    /// with a temporary name has one.
     pub fn keep_journal(&mut self, wish: &ResumeRequest) {
         if let CommitStage::Temporary(temporary) = &self.stage {
             let earlier = self.earlier.take().map(|opened| *opened);
@@ -206,6 +208,7 @@ impl StagedFile {
         }
     }
 
+    /// Makes a file without a name (`O_TMPFILE`); `None` where the file system has none such.
     fn never_named(
         folder: &Folder,
         name: &OsStr,
@@ -254,8 +257,8 @@ impl StagedFile {
         Ok(StagedFile::new(at, CommitStage::InPlace, Before::Anything, handle))
     }
 
-    /// Allocates the ranges, so that a full disk is known before anything is written. `false` when the file system
-    /// cannot: then writes find out.
+    /// Allocates the ranges, so that a full disk is known before anything is written. False where the file system cannot: then
+    /// writes find out.
     pub fn reserve(&self, ranges: &[(u64, u64)], length_bytes: u64) -> Result<bool, Problem> {
         let rooms = self.rooms();
         let needed: u64 = ranges.iter().map(|(start, end)| end - start).sum();
@@ -288,7 +291,7 @@ impl StagedFile {
         ranges.iter().filter(|(start, end)| end > start).try_for_each(taken)
     }
 
-    /// A copy that is only measured must not fill a disk.
+    /// Errors: a copy that is only measured would fill the disk.
     pub fn has_room_to_rehearse(&self, bytes: u64) -> Result<(), Problem> {
         let free_bytes = self.folder.room().free_bytes;
         if bytes <= REHEARSAL_BYTES_MAX && bytes <= free_bytes / REHEARSAL_FREE_PARTS {
@@ -407,7 +410,9 @@ impl StagedFile {
         }
     }
 
-    /// A link cannot replace a name: the file gets a temporary one first.
+    /// Gives an unnamed file a temporary name, and renames it over the final one: a link cannot replace a name.
+    ///
+    /// Errors: it cannot be locked.
     fn link_over(&self) -> Result<Outcome<()>, Problem> {
         // A process that finds it under the temporary name sees that it is in use.
         if !self.handle.try_lock().map_err(|errno| Problem::system(Operation::Lock, &self.path, errno.0))? {
@@ -482,6 +487,9 @@ impl StagedFile {
 /// A temporary name, the file under it, and what an earlier run told of it, or why that is of no use.
 type BegunTemporary = (OsString, Handle, Option<Box<OpenedJournal>>, Option<String>);
 
+/// Opens the temporary file of an earlier run that can be resumed, or makes a new one, under one of the temporary names.
+///
+/// Errors: another pump writes it, or all names are taken.
 fn found_or_created(
     at: &FinalName,
     wish: Option<&ResumeRequest>,

@@ -101,6 +101,7 @@ fn widened(ranges: &[(u64, u64)], size_bytes: u64) -> Vec<(u64, u64)> {
     out
 }
 
+/// Whether samples of the claimed holes are zero, in at most so many holes. A true answer is likely, not certain.
 fn holes_are_zero(handle: &Handle, data: &[(u64, u64)], meta: &Meta) -> Outcome<bool> {
     let mut random = Random::new(meta.inode ^ meta.size_bytes);
     let mut sampled = 0;
@@ -160,6 +161,7 @@ fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().fold(0, |all, byte| all | byte) == 0
 }
 
+/// Whether samples of a hole are zero: its first and last grain, and some between.
 fn hole_is_zero(handle: &Handle, start: u64, end: u64, random: &mut Random) -> Outcome<bool> {
     let last = end.saturating_sub(GRAIN_BYTES).max(start);
     let between = std::iter::repeat_with(|| start + random.below(end - start) / GRAIN_BYTES * GRAIN_BYTES);

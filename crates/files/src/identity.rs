@@ -59,7 +59,7 @@ pub struct OpenSource<'open> {
     pub folder: Option<&'open Folder>,
 }
 
-/// What happened to it since, if something did.
+/// How an open source changed since it was opened, by its attributes, by those of its name, and by stores through a mapping.
 pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<SourceChange>, Problem> {
     let OpenSource { path, handle, before, look, folder } = source;
     let now = handle.meta().map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;

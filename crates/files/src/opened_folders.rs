@@ -160,7 +160,7 @@ impl OpenedFolders {
         self.state().kept_bytes < KEPT_BYTES_MAX
     }
 
-    /// A folder was opened up and gets this mode when the run ends; the first that it was found with.
+    /// Notes that a folder was opened up, and gets this mode when the run ends; the first note of a folder counts.
     pub fn owe(&self, place: WayToFolder<'_>, folder: &Meta) {
         let WayToFolder { root, path, way } = place;
         if self.only_looks {
@@ -176,8 +176,8 @@ impl OpenedFolders {
         }
     }
 
-    /// A folder has the mode that it is to have. One that this closes is opened up once more: other names are linked to
-    /// files in it, and some are removed, until the run ends.
+    /// Notes that a folder has its final mode. One that this mode closes is opened up once more: until the run ends other names
+    /// are linked to files in it, and some are removed.
     pub fn has_its_mode(&self, place: WayToFolder<'_>, folder: &File) -> Outcome<()> {
         let (now, root) = (file_meta(folder)?, id(&file_meta(place.root)?));
         let mut state = self.state();
@@ -192,7 +192,8 @@ impl OpenedFolders {
         Ok(())
     }
 
-    /// The run ends: all get their modes, and `done` gets each of them. Gives those that did not, and why.
+    /// Gives all folders their modes at the end of the run, and calls `done` with each. Gives those that did not get theirs,
+    /// and why.
     pub fn close(&self, mut done: impl FnMut(&File, &Meta) -> Outcome<()>) -> Vec<(PathBuf, Errno)> {
         let state = std::mem::take(&mut *self.state());
         let mut failed = Vec::new();

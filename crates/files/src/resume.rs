@@ -194,7 +194,9 @@ fn open_written(folder: &Folder, temporary: &OsStr) -> Outcome<Handle> {
     }
 }
 
-/// The journal, if it is that of this file and of this source, and the file holds what it tells.
+/// The journal, if it is this user's, and of this file and this source. `None` where there is none such.
+///
+/// Errors: why the file cannot be resumed.
 fn agreeing(
     folder: &Folder,
     temporary: &OsStr,
@@ -227,6 +229,7 @@ fn agreeing(
     Ok((end > 0 && end <= meta.size_bytes).then_some(OpenedJournal { file, told }))
 }
 
+/// Reads a journal, at most as much as one can hold.
 fn read_all(file: &Handle) -> Outcome<Vec<u8>> {
     const MAX_BYTES: usize = HEAD_BYTES + RECORDS_MAX * RECORD_BYTES;
     let size_bytes = file.meta()?.size_bytes.min(MAX_BYTES as u64);
@@ -297,7 +300,9 @@ impl Journal {
         Some(Journal { folder: folder.clone(), name, book, helper })
     }
 
-    /// A block is written. An error: a sync failed, and the file is not to be gone on with, here or later.
+    /// Enters a block that was written; with syncs beside it, once it is synced.
+    ///
+    /// Errors: a sync failed, and the file is not to be resumed, here or later.
     pub fn landed(&self, block: Block) -> Outcome<()> {
         let mut state = self.book.state();
         if state.is_broken {
@@ -358,7 +363,7 @@ impl Drop for Journal {
     }
 }
 
-/// Makes a journal in which nothing stands. What stood under its name was somebody's whose file is gone.
+/// Makes an empty journal. What existed under its name belonged to a file that is gone, and is removed.
 fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &ResumeRequest) -> Outcome<OpenedJournal> {
     let file = match folder.create_new(name) {
         Err(Errno::EEXIST) => folder.remove(name).and_then(|()| folder.create_new(name)),

@@ -28,6 +28,9 @@ pub fn standard_output() -> Result<Handle, Problem> {
     duplicate(1, std::io::stdout().as_fd(), "standard output")
 }
 
+/// Opens a standard stream once more, with a larger pipe where it is one.
+///
+/// Errors: it was closed when the program began.
 fn duplicate(number: u8, fd: std::os::fd::BorrowedFd<'_>, name: &str) -> Result<Handle, Problem> {
     if datapump_engine::os::linux::was_closed(number) {
         return Err(Problem::system(Operation::Open, Path::new(name), Errno::EBADF.0));
@@ -55,8 +58,8 @@ pub fn open_fifo(path: &Path, stop: &Arc<AtomicBool>) -> Result<Handle, Problem>
     open_waiting(path, stop, move || Disk::Os.open(&owned, Access::Read))
 }
 
-/// The system makes the caller wait for the other side of a pipe, so a thread of its own opens it: a stop is answered
-/// meanwhile, and the thread is left behind.
+/// Opens a pipe on a thread of its own, since the system waits for the other side: a stop is answered meanwhile, and the thread
+/// is left behind.
 fn open_waiting(
     path: &Path,
     stop: &Arc<AtomicBool>,

@@ -64,6 +64,7 @@ pub fn map_ids(list: &mut Vec<u8>, mut map: impl FnMut(bool, u32) -> u32) {
     }
 }
 
+/// Sorts the entries by tag and number; of two with one number only what both let in is let in.
 fn put_in_order(list: &mut Vec<u8>) {
     let mut entries: Vec<Vec<u8>> =
         list[HEADER_BYTES..].chunks_exact(ENTRY_BYTES).map(<[u8]>::to_vec).collect();

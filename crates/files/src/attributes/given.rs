@@ -61,7 +61,9 @@ impl Ownership {
         }
     }
 
-    /// The numbers of both on this host. Refused where this user may not give files to them: chown(2).
+    /// The numbers of both on this host.
+    ///
+    /// Errors: a name is unknown here, or this user may not give files to them: chown(2).
     pub fn numbers(&self) -> Result<(Option<u32>, Option<u32>), String> {
         let user = self.user.as_deref().map(|name| number("user", name, user_id)).transpose()?;
         let group = self.group.as_deref().map(|name| number("group", name, group_id)).transpose()?;

@@ -12,7 +12,7 @@ use crate::attributes::loss::{Limit, Loss, Lost, is_root};
 use crate::disk::{AttributeHolder, Meta};
 use crate::problem::{AttributeKind, shown, system_words};
 
-/// Sets owner and group; whom it belongs to then, as the file system shows it, whatever it said.
+/// Sets owner and group, enters what was lost, and gives those that the file system shows then, whatever it answered.
 pub fn set(
     owners: &Meta,
     before: &Meta,

@@ -79,6 +79,9 @@ impl Permissions {
         }
     }
 
+    /// Adds a clause of a mode: an octal number, or letters as chmod(1) takes them.
+    ///
+    /// Errors: what is wrong with it.
     fn add(&mut self, clause: &str, umask: u32) -> Result<(), String> {
         let (which, rest) = match clause.strip_prefix(['D', 'F']) {
             Some(rest) if clause.starts_with('D') => (Which::Folders, rest),
@@ -150,6 +153,7 @@ impl Named {
         Ok((named, None))
     }
 
+    /// The bits that a sign takes away and those that it sets.
     fn masks(self, sign: char, whose: u32, umask: u32, folder: bool, program: bool) -> (u32, u32) {
         let run = if self.if_run && program { MAY_RUN } else { 0 };
         let bits = (self.bits | run) & whose & !umask;

@@ -86,7 +86,7 @@ pub fn copy(
     set
 }
 
-/// The names of the source's, and what its group may where its access control list is not kept.
+/// The names of the source's attributes, with what its group may where its access control list is not kept.
 fn listed(from: AttributeHolder<'_>, keep: Keep) -> Result<(Vec<CString>, Set), (Errno, Set)> {
     let bits = |list: Option<Vec<u8>>| list.and_then(|list| acl::group_bits(&list));
     let of_source = from.xattr_names().map_err(|errno| {
@@ -99,7 +99,8 @@ fn listed(from: AttributeHolder<'_>, keep: Keep) -> Result<(Vec<CString>, Set), 
     Ok((of_source, Set { group_bits, ..Set::default() }))
 }
 
-/// Does it also to a file of this user that its mode closes to writing. Its mode is set behind this.
+/// Makes a change; where that is refused since the mode of this user's file forbids writing, the file is made writable and the
+/// change made again. Its mode is set after this.
 fn when_writable(to: AttributeHolder<'_>, change: impl Fn() -> Outcome<()>) -> Outcome<()> {
     match change() {
         Err(Errno::EACCES) => {

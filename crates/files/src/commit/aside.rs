@@ -167,7 +167,7 @@ pub(super) fn number(folder: &File, name: &OsStr) -> Outcome<()> {
     with_next_number(name, highest, |numbered| names::rename_new(folder, name, numbered))
 }
 
-/// Does it with the next number that nobody has taken.
+/// Tries numbered names, from the number behind `highest` on, until one is not taken.
 fn with_next_number<T>(name: &OsStr, highest: u64, mut take: impl FnMut(&OsStr) -> Outcome<T>) -> Outcome<T> {
     let mut number = highest;
     loop {
@@ -194,7 +194,7 @@ fn has_no_links(errno: Errno) -> bool {
     errno != Errno::EXDEV && names::is_unlinkable(errno)
 }
 
-/// One backup, which replaces the last one.
+/// Moves an entry aside by a link, which replaces the only backup; where there are no links it is renamed.
 fn keep_one(at: NameAt<'_>, backup: NameAt<'_>) -> Outcome<Aside> {
     let (NameAt { folder, name }, NameAt { folder: to, name: backup }) = (at, backup);
     if final_name::is_append_only(to) {

@@ -83,7 +83,8 @@ impl BackupFolders {
         }
     }
 
-    /// Owner and lists at once, lest somebody looks in who could not. What cannot be set prevents no backup.
+    /// Copies the original's owner and lists at once, lest somebody looks in who could not; its mode and times are due at the
+    /// end. What cannot be set prevents no backup.
     fn dress(&self, at: BelowRoot<'_>, made: &File, original: Option<File>, found: Option<Meta>) {
         let now = || original.as_ref().and_then(|original| file_meta(original).ok());
         let Some(meta) = found.or_else(now) else { return };
@@ -98,9 +99,9 @@ impl BackupFolders {
         }
     }
 
-    /// Opens a folder, and makes it for this user alone if it is not there: the files in it may be readable where the
-    /// folder that they came from lets nobody in. An earlier run may have left it as its original is: closed to its
-    /// owner, too.
+    /// Opens a folder, or makes it for this user alone: the files in it may be readable where the folder that they came from
+    /// lets nobody in. One that is closed to its owner is opened up; what is no folder is moved to a numbered name. Gives
+    /// whether it was made.
     fn enter(&self, at: BelowRoot<'_>, above: &File, name: &OsStr) -> Outcome<(File, bool)> {
         let made = || names::make_folder(above, name).and_then(|()| names::open_folder(above, name));
         match made() {
@@ -153,6 +154,7 @@ impl BackupFolders {
     }
 }
 
+/// Gives a folder its mode and times, then calls `done` with it. One that is gone, or another by now, is passed by.
 fn finish_one(
     root: &File,
     way: &Path,

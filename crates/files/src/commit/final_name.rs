@@ -45,6 +45,7 @@ enum NameObstacle {
 }
 
 impl NameObstacle {
+    /// What is in the way, and what the user can do.
     fn message(self) -> &'static str {
         match self {
             NameObstacle::AppendOnlyFolder => {
@@ -110,7 +111,7 @@ pub fn is_append_only(folder: &File) -> bool {
     names::flags(folder).is_ok_and(|flags| flags.is_append_only)
 }
 
-/// A name could not be replaced or removed: with what keeps it, where that is known.
+/// Adds to the problem of a name that could not be replaced or removed what keeps it, where that is known.
 pub fn of_kept(problem: Problem, folder: &File, name: &OsStr) -> Problem {
     let kept_by = match problem.cause.map(Errno) {
         // Linux before 5.8 and some sandboxes do not report it with the flags.

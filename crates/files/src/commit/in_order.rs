@@ -177,6 +177,7 @@ fn holds_nothing(existing: &Handle) -> bool {
     is_file && existing.peek(0, &mut [0]) == Ok(0)
 }
 
+/// Opens the existing file, emptied. One with more names, or that cannot be emptied, is removed, and a new one made.
 fn emptied_or_new(folder: &File, name: &OsStr) -> Outcome<OpenedFinal> {
     let before = names::metadata(folder, name)?;
     // Emptied, another name of it would be, too.
@@ -210,7 +211,9 @@ pub(super) fn refuse_upload(handle: &Handle, takes: InOrder) {
     }
 }
 
-/// Gives up a file under its final name. Errors: it remains there, in part.
+/// Removes a file under its final name, or opens what it was to replace to others again, if nothing was stored.
+///
+/// Errors: the file remains there, in part.
 pub(super) fn give_up(
     folder: &Folder,
     name: &OsStr,
@@ -238,7 +241,7 @@ pub(super) fn give_up(
     }
 }
 
-/// Gives an object that was not replaced the mode that it had before it was closed to others, if it is still the one.
+/// Gives a file that was not replaced back its owner and mode from before it was closed to others, if it is still that file.
 fn open_again(folder: &Folder, name: &OsStr, before: &Meta) {
     let Folder::Os(folder) = folder else { return };
     let Ok(existing) = names::hold(folder, name) else { return };

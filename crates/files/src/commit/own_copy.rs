@@ -70,6 +70,10 @@ impl Incoming<'_> {
         }
     }
 
+    /// Whether the existing entry has the content that was just written, as far as that is known of its kind: pipes and devices
+    /// have none.
+    ///
+    /// Errors: also of a read.
     fn has_content_of(&self, at: NameAt<'_>, made: &Meta, stood: &Meta, stop: &AtomicBool) -> Outcome<bool> {
         match made.kind {
             FileKind::Regular if id(made) == id(stood) => Ok(true),

@@ -124,6 +124,7 @@ impl NoteHead {
     }
 }
 
+/// What the head of a file says: it is another program's, whole, or torn by a kill.
 fn begins(file: &File) -> Outcome<NoteHead> {
     let mut head = [0; HEAD.len()];
     let count = disk::fill(file, 0, &mut head)?;
@@ -214,7 +215,7 @@ impl KnownNames {
 }
 
 impl Notes {
-    /// What earlier runs left.
+    /// Reads the notes that earlier runs left in a folder, and locks those that no run uses.
     fn find(folder: &File, command: u64, sums: &mut usize) -> Outcome<Notes> {
         let folder = Arc::new(names::open_folder(folder, OsStr::new("."))?);
         let (locked, earlier) = (Vec::new(), HashMap::new());
@@ -231,7 +232,7 @@ impl Notes {
         Folder::Os(Arc::clone(&self.folder))
     }
 
-    /// The file to write to, made if there is none. The folder keeps its times.
+    /// The file to write notes to, made if there is none. The folder keeps its times.
     fn own_note(&mut self) -> Outcome<&mut NoteFile> {
         let (mut tried, command) = (reserved::names_of(OsStr::new(NAME)), self.command);
         let is_own = |note: &NoteFile| note.command == command;
@@ -310,6 +311,7 @@ impl Notes {
         }
     }
 
+    /// Notes that this run puts something under a name. Gives whether an earlier run may have put it, or that is not known.
     fn put(&mut self, sum: u64) -> Outcome<bool> {
         if self.deal_with(sum) {
             return Ok(true);
@@ -329,7 +331,8 @@ impl Notes {
         is_of_other.map(|earlier| earlier.is_dealt_with = true).is_some()
     }
 
-    /// Names that this run did not deal with are still of another command that did not end well.
+    /// Removes this run's notes. Notes of another command, which did not end well, keep the names that this run did not deal
+    /// with.
     fn finish(self) {
         let (open, before, mut removed) = (self.open(), file_meta(&self.folder), false);
         for (number, note) in self.locked.iter().enumerate() {
@@ -353,7 +356,7 @@ impl Notes {
         }
     }
 
-    /// Also in a folder of this user that only its mode closes, as that of its source may.
+    /// Removes a note, also in a folder of this user that only its mode closes, as that of its source may. False if it stays.
     fn remove(&self, open: &Folder, name: &OsStr) -> bool {
         match (open.remove(name), file_meta(&self.folder)) {
             (Err(Errno::EACCES), Ok(meta)) => {

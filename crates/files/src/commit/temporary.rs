@@ -34,7 +34,7 @@ const AS_MADE: u32 = 0o600;
 
 /// What else may stand in the folder of a target.
 pub trait Siblings {
-    /// Whether the source has a file of this name, too, besides the one that stands there; `None` if nobody can tell.
+    /// Whether the source has a file of this name, too, besides the existing one; `None` if nobody can tell.
     fn has(&self, name: &OsStr, there: &Meta) -> Option<bool>;
     /// The source's metadata, if known: a copy that is complete but for its name looks like it.
     fn source(&self) -> Option<&Meta>;
@@ -134,7 +134,7 @@ pub fn remove_partial_of(folder: &Folder, name: &OsStr, path: &Path) {
     }
 }
 
-/// A file of this name is about to be replaced: another pump may be writing under it.
+/// Errors: a file of this name, which is to be replaced, is one that another pump writes.
 pub fn refuse_in_use(folder: &Folder, name: &OsStr, path: &Path) -> Result<(), Problem> {
     let is_file = || folder.metadata(name).is_ok_and(|meta| meta.kind == FileKind::Regular);
     if !is_temporary(name) || !is_file() {
@@ -146,7 +146,10 @@ pub fn refuse_in_use(folder: &Folder, name: &OsStr, path: &Path) -> Result<(), P
     }
 }
 
-/// Makes and locks a file under a temporary name. `None` if something stands there that is not to be removed.
+/// Makes and locks a file under a temporary name, and removes leftovers from it. `None` if something exists there that is not
+/// to be removed.
+///
+/// Errors: another pump takes it each time.
 pub fn create(
     folder: &Folder,
     temporary: &OsStr,
@@ -197,7 +200,9 @@ fn journal_may_go(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings, a
     may_go
 }
 
-/// Removes what stands under a temporary name; `false` if that is not pump's to remove.
+/// Removes a leftover of this program that has a temporary name; false if what exists is not a leftover.
+///
+/// Errors: it is in use, or, beside a single file, no regular file.
 fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Siblings) -> Result<bool, Problem> {
     let meta = match folder.metadata(temporary) {
         Err(Errno::ENOENT) => return Ok(true),
@@ -215,6 +220,8 @@ fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Sibling
     remove_leftover(folder, temporary, path).map(|()| true)
 }
 
+/// Whether a temporary file is what a cut run of this user left, and may be removed: the source has no such file, it looks like
+/// one of ours, and its journal may go.
 fn is_leftover(folder: &Folder, temporary: &OsStr, meta: &Meta, siblings: &dyn Siblings) -> bool {
     // A loss of power may have taken the content of it, and not its time. One of which some is left stays: files that
     // were made in one tick have one time.

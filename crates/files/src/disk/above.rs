@@ -91,6 +91,7 @@ pub fn make_above(path: &Path, open: impl Fn(&Path) -> Outcome<File>) -> Outcome
     make_missing(if names_folder(path) { path } else { folder_of(path) }, &open)
 }
 
+/// Makes the missing folders of a path, each in its synced parent.
 fn make_missing(wanted: &Path, open: &impl Fn(&Path) -> Outcome<File>) -> Outcome<()> {
     let mut missing = missing_from(wanted, open);
     while let Some(folder) = missing.pop() {

@@ -182,6 +182,7 @@ impl AttributeHolder<'_> {
         removed.or_else(|error| if none.contains(&error) { Ok(()) } else { Err(error) })
     }
 
+    /// Writes the names of extended attributes to `list`, and gives their length.
     fn list_xattrs(&self, list: &mut [u8]) -> Outcome<usize> {
         match self {
             AttributeHolder::Open(file) => fs::flistxattr(file, list).map_err(errno),

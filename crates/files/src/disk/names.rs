@@ -173,6 +173,7 @@ pub fn list_path(path: &Path) -> Outcome<Vec<(OsString, FileKind)>> {
     }
 }
 
+/// A part of a folder's names from this cookie on, without the dots, and the cookie of the next part.
 fn list_once(folder: &File, cookie: u64) -> Outcome<(Vec<DirEntry>, u64)> {
     fs::seek(folder, SeekFrom::Start(cookie)).map_err(|error| of_gone(folder, error))?;
     let mut buffer = [const { MaybeUninit::<u8>::uninit() }; LISTING_BYTES];
@@ -202,6 +203,7 @@ fn of_gone(folder: &File, error: System) -> Errno {
     errno(if is_gone { System::NOENT } else { error })
 }
 
+/// The kind that a directory entry names; `None` if the file system does not report it.
 fn kind(told: FileType) -> Option<FileKind> {
     match told {
         FileType::Directory => Some(FileKind::Folder),
@@ -259,6 +261,7 @@ pub fn lets_names_go(folder: &File) -> Outcome<()> {
     }
 }
 
+/// What statx(2) reports of a name: owners, mode, and the flags that forbid to replace it.
 fn flags_at(folder: &File, name: &OsStr, how: AtFlags) -> Outcome<NameFlags> {
     let asked = StatxFlags::MODE | StatxFlags::UID | StatxFlags::GID;
     let found = fs::statx(folder, name, how, asked).map_err(errno)?;
@@ -343,7 +346,7 @@ pub fn make_spare(folder: &File, spare: &OsStr) -> Outcome<File> {
     })
 }
 
-/// What a new file in a folder tells, which is made for that and removed.
+/// Makes a new file in a folder, asks it, and removes it.
 fn ask_new_one<T>(folder: &File, spare: &OsStr, ask: impl FnOnce(&File) -> T) -> Outcome<T> {
     if let Ok(file) = make_unnamed(folder, 0o600) {
         return Ok(ask(&file));

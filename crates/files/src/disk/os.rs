@@ -115,6 +115,7 @@ pub(super) fn file_metadata(file: &File) -> Outcome<Meta> {
     fs::fstat(file).map(meta).map_err(errno)
 }
 
+/// Attributes from what stat(2) fills in.
 fn meta(stat: Stat) -> Meta {
     const NS: i128 = 1_000_000_000;
     let time = |seconds: i64, ns: u64| i128::from(seconds) * NS + i128::from(ns);
@@ -139,6 +140,7 @@ fn meta(stat: Stat) -> Meta {
     }
 }
 
+/// The kind in a mode; what is unknown counts as a regular file.
 fn kind(mode: u32) -> FileKind {
     match fs::FileType::from_raw_mode(mode) {
         fs::FileType::Directory => FileKind::Folder,
@@ -206,6 +208,7 @@ pub(super) fn reserve(file: &File, at: u64, bytes: u64) -> Outcome<()> {
         .map_err(|errno| if KernelCall::Fallocate.is_refused_by(errno) { Errno::EOPNOTSUPP } else { errno })
 }
 
+/// What statfs(2) reports of a file system; nothing where it fails.
 pub(super) fn room(file: impl AsFd) -> Room {
     let Ok(statfs) = fs::fstatfs(file) else { return Room::default() };
     Room {
@@ -248,6 +251,7 @@ pub fn mount_options(file: &File) -> Option<String> {
     Some(mount.file_system_options)
 }
 
+/// The ranges that hold data, by `SEEK_DATA`; `None` where the file system does not tell them.
 pub(super) fn data_ranges(file: &File, size_bytes: u64) -> Outcome<Option<Vec<(u64, u64)>>> {
     let mut ranges = Vec::new();
     let mut at = 0;
@@ -329,7 +333,9 @@ pub(super) fn reflink(from: &File, to: &File) -> Outcome<()> {
     fs::ioctl_ficlone(to, from).map_err(errno)
 }
 
-/// Writes all of it.
+/// Writes all of these bytes.
+///
+/// Errors: also where the system takes none.
 pub fn put(file: &File, at: u64, bytes: &[u8]) -> Outcome<()> {
     let mut written = 0;
     while written < bytes.len() {
@@ -389,6 +395,8 @@ pub fn file_system(file: &File) -> u64 {
     fs::fstatvfs(file).map_or(0, |told| told.f_fsid)
 }
 
+/// Makes a file this user's own, for this user alone; what the file system or its mode makes impossible or needless is passed
+/// by.
 pub(super) fn take_over(file: &File) -> Outcome<()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let stat = fs::fstat(file).map_err(errno)?;

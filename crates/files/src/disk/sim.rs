@@ -15,6 +15,7 @@ pub(super) fn name(path: &OsStr) -> &[u8] {
     Path::new(path).file_name().unwrap_or(path).as_bytes()
 }
 
+/// Attributes of a simulated file.
 pub(super) fn meta(meta: SimMeta) -> Meta {
     Meta {
         device: 1,

@@ -80,6 +80,7 @@ impl LinkWay {
         self.rest.extend(parts.map(|part| part.as_os_str().to_owned()));
     }
 
+    /// Follows the words of a link to their end.
     fn go(&mut self) -> Outcome<()> {
         self.end_here()?;
         while let Some(part) = self.rest.pop() {

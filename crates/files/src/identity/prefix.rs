@@ -31,6 +31,7 @@ fn ranges(handle: &Handle, bytes: u64, stop: &AtomicBool) -> Outcome<ByteRanges>
     holes::ranges(handle, &Meta { size_bytes: bytes, ..handle.meta()? }, false, stop)
 }
 
+/// Whether both hold the same bytes in a range; also false after a stop.
 fn is_same(source: &Handle, copy: &Handle, start: u64, end: u64, stop: &AtomicBool) -> Outcome<bool> {
     let most = PIECE_BYTES.min(end - start) as usize;
     let (mut one, mut other, mut at) = (vec![0; most], vec![0; most], start);

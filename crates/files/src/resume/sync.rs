@@ -46,6 +46,7 @@ pub(super) fn helper(book: &Arc<JournalBook>) -> Option<JoinHandle<()>> {
     std::thread::Builder::new().name("pump sync".into()).spawn(move || help(&book, every)).ok()
 }
 
+/// Syncs what was written after so much time or so many bytes, until the journal is over or a sync fails.
 fn help(book: &JournalBook, every: Duration) {
     loop {
         let (mut state, start) = (book.state(), Instant::now());
@@ -63,7 +64,7 @@ fn help(book: &JournalBook, every: Duration) {
     }
 }
 
-/// Syncs what waits for it when nothing more comes, in a thread, which is not waited for longer than a moment.
+/// Syncs what is left when nothing more is written, on a thread, for which this one waits a limited time.
 pub(super) fn last(book: &Arc<JournalBook>, helper: Option<JoinHandle<()>>) {
     let book = Arc::clone(book);
     let (ended, wait) = std::sync::mpsc::channel();
@@ -93,6 +94,8 @@ impl JournalBook {
         }
     }
 
+    /// Syncs the data, once also its folder, then enters the synced ranges in the journal. A sync that fails makes the journal
+    /// useless.
     pub(super) fn sync(&self, mut state: MutexGuard<'_, JournalState>) {
         state.unsynced_bytes = 0;
         let (mut ranges, names_are_synced) = (state.told.written().clone(), state.names_are_synced);

@@ -42,6 +42,9 @@ fn by_one_call(root: &File, path: &Path, flags: OFlags) -> Outcome<File> {
     opened.unwrap_or(Err(System::AGAIN)).map(File::from).map_err(errno)
 }
 
+/// Opens a path beneath a folder one name after the other, again where a name became a link meanwhile.
+///
+/// Errors: `EAGAIN` if that happens too often.
 fn name_by_name(root: &File, path: &Path, flags: OFlags) -> Outcome<File> {
     let mut way = WayBeneath { root, entered: Vec::new(), rest: Vec::new(), links: 0 };
     way.put_first(path.as_os_str())?;
@@ -92,6 +95,9 @@ impl WayBeneath<'_> {
         self.entered.last().unwrap_or(self.root)
     }
 
+    /// Walks the rest of the path, and opens where it ends.
+    ///
+    /// Errors: `EXDEV` where it leads out.
     fn go(&mut self, flags: OFlags) -> Outcome<File> {
         while let Some(part) = self.rest.pop() {
             match part.as_bytes() {

@@ -63,6 +63,8 @@ pub fn move_new(from: NameAt<'_>, to: NameAt<'_>) -> Outcome<()> {
     }
 }
 
+/// Moves a name by a link and a removal, a folder over an empty one that is made for it. On an error the new name is removed
+/// again.
 fn in_two_steps(from: NameAt<'_>, to: NameAt<'_>) -> Outcome<()> {
     if metadata(from.folder, from.name)?.kind == FileKind::Folder {
         make_folder(to.folder, to.name)?;

@@ -21,6 +21,7 @@ pub fn by_parts<T>(path: impl Arg, call: impl Fn(BorrowedFd<'_>, &CStr) -> Resul
     })
 }
 
+/// Calls with a path of any length: opens its folders in parts that the system takes, and calls with the last part.
 fn in_parts<T>(path: &[u8], call: impl Fn(BorrowedFd<'_>, &CStr) -> Result<T>) -> Result<T> {
     let (mut folder, mut rest): (Option<OwnedFd>, &[u8]) = (None, path);
     while rest.len() >= PATH_MAX {
