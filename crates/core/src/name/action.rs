@@ -128,7 +128,7 @@ pub enum NameAction {
 }
 
 impl NameAction {
-    /// Whether the name gets another inode by it, or may.
+    /// Whether the name gets another inode by this action, or may.
     pub fn writes(self) -> bool {
         match self {
             NameAction::Wait(awaited) => awaited != Awaited::RestOfFolder,

@@ -51,6 +51,8 @@ impl<'flags> NameMachine<'flags> {
         step
     }
 
+    /// Asks the rules from this one on, until one finds a fact missing or decides on an action. Rules lead onwards only, so
+    /// that this ends.
     pub(super) fn decided_from(&self, first: usize) -> Decided {
         let mut at = first;
         loop {

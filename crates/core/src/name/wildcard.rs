@@ -150,7 +150,9 @@ impl Piece {
     }
 }
 
-/// The piece that begins with this byte, and what stands behind it.
+/// The piece that begins with this byte, and the bytes behind it.
+///
+/// Errors: what is wrong with it.
 fn piece(first: u8, behind: &[u8]) -> Result<(Piece, &[u8]), &'static str> {
     Ok(match first {
         b'*' => run(behind),
@@ -184,7 +186,9 @@ fn set(inside: &[u8]) -> Result<(Piece, &[u8]), &'static str> {
     Ok((one_of(set), behind))
 }
 
-/// Puts the members into the set and gives what stands behind the `]`.
+/// Puts the members of a bracket into the set, and gives what is behind the `]`.
+///
+/// Errors: the bracket has no end, or a range or class is wrong.
 fn members<'a>(inside: &'a [u8], set: &mut LetterSet) -> Result<&'a [u8], &'static str> {
     let mut rest = inside;
     // What a range would begin with: a single byte that stands directly before the '-'.

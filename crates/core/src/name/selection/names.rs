@@ -24,6 +24,9 @@ pub(crate) fn parse_names(content: &[u8], zero_terminated: bool) -> Result<Vec<L
     entries(content, zero_terminated).map(name).collect()
 }
 
+/// A name of a list as a path from the source, without empty parts and dots.
+///
+/// Errors: it may leave the source, or means something else to rsync.
 fn relative(text: &[u8]) -> Result<Vec<u8>, String> {
     let names = || text.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".");
     if names().any(|name| name == b"..") {

@@ -99,7 +99,7 @@ impl Pattern {
     }
 }
 
-/// Refuses a text that is no pattern, whatever letters it has.
+/// Errors: a text that is no pattern, whatever letters it has.
 fn refuse(text: &[u8]) -> Result<(), String> {
     match text.len() {
         0 => Err("there is nothing in it, so it matches nothing".into()),
@@ -112,7 +112,7 @@ fn refuse(text: &[u8]) -> Result<(), String> {
 }
 
 impl PathPart {
-    /// From a pattern without the slash at its end.
+    /// A part of a pattern, without the slash at its end.
     fn of(text: &[u8], wild: bool) -> PathPart {
         let slashes = text.iter().filter(|&&byte| byte == b'/').count();
         let any_depth = wild && text.windows(2).any(|pair| pair == b"**");

@@ -25,6 +25,7 @@ pub fn selection_bytes(selection: &[Selection]) -> usize {
     selection.iter().map(|part| 3 * size_of::<Selection>() + part_bytes(part)).sum()
 }
 
+/// Memory of what one flag says, as it is held and as it is read.
 fn part_bytes(part: &Selection) -> usize {
     match part {
         Selection::Exclude(rule) | Selection::Include(rule) | Selection::Filter(rule) => rule_bytes(rule),
