@@ -23,13 +23,13 @@ use datapump_engine::Errno;
 
 use crate::list::header::SourceRoot;
 use crate::list::journal::TreeJournal;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::problem::{Class, shown_path};
 use crate::run::ledger::Ledger;
 use crate::setup::options::Options;
 
 /// A folder on each device that is written to, by device.
-pub(crate) type Devices = Lock<BTreeMap<u64, (PathBuf, Arc<File>)>>;
+pub(crate) type Devices = StateLock<BTreeMap<u64, (PathBuf, Arc<File>)>>;
 
 /// The list of a folder that trees are copied to, or none. Several trees that go to one folder have one.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(crate) struct List {
     /// What it will be of.
     late: Option<(Arc<File>, PathBuf, SourceRoot)>,
     is_begun: AtomicBool,
-    beginning: Lock<()>,
+    beginning: StateLock<()>,
     has_failed: AtomicBool,
 }
 

@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The lock, with what it guards.
 #[derive(Debug, Default)]
-pub(crate) struct Lock<T>(Mutex<T>);
+pub(crate) struct StateLock<T>(Mutex<T>);
 
-impl<T> Lock<T> {
-    pub(crate) fn new(value: T) -> Lock<T> {
-        Lock(Mutex::new(value))
+impl<T> StateLock<T> {
+    pub(crate) fn new(value: T) -> StateLock<T> {
+        StateLock(Mutex::new(value))
     }
 
     /// Waits for whoever holds it.

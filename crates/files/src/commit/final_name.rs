@@ -45,7 +45,7 @@ enum NameObstacle {
 }
 
 impl NameObstacle {
-    /// What is in the way, and what the user can do.
+    /// Says the entry in the way, and what the user can do.
     fn message(self) -> &'static str {
         match self {
             NameObstacle::AppendOnlyFolder => {

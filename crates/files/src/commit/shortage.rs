@@ -69,7 +69,7 @@ impl Rooms {
         }
     }
 
-    /// What is used up, and what the user can do.
+    /// Says the resource that is used up, and what the user can do.
     fn why(&self, errno: i32, needed: Option<u64>, limit: Option<u64>) -> String {
         let room = &self.folder;
         let words = room_words(needed, room.free_bytes);

@@ -381,7 +381,7 @@ fn limit_with_answers(evidence: &Evidence, answers_ns: u64) -> (LimitedBy, Why) 
     (if is_path { LimitedBy::Network } else { limit }, detail.why)
 }
 
-/// What is known of lanes that still run, from their charges and the CPU time since they began.
+/// The evidence of lanes that still run, from their charges and the CPU time since they began.
 fn evidence_now(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
     let elapsed_ns = began.at.elapsed().as_nanos() as u64;
     let lanes_ns = (elapsed_ns * u64::from(lanes)).saturating_sub(waits.idle);

@@ -3,13 +3,13 @@
 //!
 //! Must not know: how they lie in each other.
 
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use datapump_files::identity::FileId;
 use std::collections::HashMap;
 
 /// The folders, and how many times each is on its way.
 #[derive(Debug, Default)]
-pub(crate) struct Alive(Lock<HashMap<FileId, u32>>);
+pub(crate) struct Alive(StateLock<HashMap<FileId, u32>>);
 
 impl Alive {
     pub(crate) fn add(&self, folder: FileId) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::folder::side::FolderSide;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::run::settings::Settings;
 use crate::setup::options::Backup;
@@ -28,9 +28,9 @@ pub(crate) struct BackupPlace {
     /// The folder that the user named as the target, and the way from there to the tree's root.
     base: Option<(Arc<File>, PathBuf)>,
     /// The folder of backups, once it is there.
-    open: Lock<Option<Arc<File>>>,
+    open: StateLock<Option<Arc<File>>>,
     /// Held while folders in it are made.
-    making: Lock<()>,
+    making: StateLock<()>,
     /// The project (quota) that is handed down to what is made in it.
     project: Option<u32>,
     way_down: WayDown,

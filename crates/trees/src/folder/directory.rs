@@ -25,7 +25,7 @@ use crate::folder::root::Root;
 use crate::folder::side::{FolderSide, Refusal};
 use crate::folder::visited::{self, FolderKey};
 use crate::listed::Name;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::problem::{Operation, Problem};
 use crate::targets::name_claims::Claims;
 use datapump_core::name::{Content, Unverified};
@@ -56,15 +56,15 @@ pub(crate) struct Directory {
     /// Of its path, for the marks of the files in it.
     pub(crate) path_sum: PathSum,
     pending: AtomicU32,
-    put_off: Lock<PutOff>,
+    put_off: StateLock<PutOff>,
     /// Where the listing goes on; used by the one lane that has it.
     cookie: AtomicU64,
     /// Names that the listing has given so far.
-    listed: Lock<NamesOnce>,
+    listed: StateLock<NamesOnce>,
     /// Names that were listed before it is their turn. Locked while the folder is listed.
-    pub(crate) listed_early: Lock<ListedEarly>,
+    pub(crate) listed_early: StateLock<ListedEarly>,
     /// Names that another host was asked for together, and whether it has them.
-    looked_at: Lock<HashMap<OsString, bool>>,
+    looked_at: StateLock<HashMap<OsString, bool>>,
 }
 
 /// What holds for all files of a folder, found out once.
@@ -238,11 +238,11 @@ impl Directory {
             claims,
             path_sum,
             pending: AtomicU32::new(1),
-            put_off: Lock::default(),
+            put_off: StateLock::default(),
             cookie: AtomicU64::new(0),
-            listed: Lock::default(),
-            listed_early: Lock::default(),
-            looked_at: Lock::default(),
+            listed: StateLock::default(),
+            listed_early: StateLock::default(),
+            looked_at: StateLock::default(),
         })
     }
 

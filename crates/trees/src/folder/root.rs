@@ -14,7 +14,7 @@ use crate::folder::backup_place::BackupPlace;
 use crate::folder::visited::{FolderKey, Visited};
 use crate::list::List;
 use crate::list::journal::TreeJournal;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::problem::Problem;
 use crate::run::ledger::Ledger;
 use datapump_files::disk::Meta;
@@ -60,7 +60,7 @@ pub(crate) struct Root {
     /// What its folders were when they were walked.
     pub(crate) visited: Visited,
     /// Folders at the target that are removed before names of the source can be copied there.
-    pub(crate) in_the_way: Lock<HashMap<FolderKey, InTheWay>>,
+    pub(crate) in_the_way: StateLock<HashMap<FolderKey, InTheWay>>,
     /// Its folders that are on their way.
     pub(crate) alive: Alive,
     /// The folder that the target's root was made in.
@@ -91,7 +91,7 @@ impl Root {
             shares_list: false,
             path_sum: PathSum::ROOT,
             visited: Visited::default(),
-            in_the_way: Lock::default(),
+            in_the_way: StateLock::default(),
             alive: Alive::default(),
             made_in: None,
             backups: BackupPlace::default(),

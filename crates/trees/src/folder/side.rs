@@ -21,7 +21,7 @@ use std::sync::{Arc, Weak};
 use datapump_engine::Errno;
 
 use crate::listed::Name;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::origin::Origin;
 use crate::origin::source_host::{RemoteOrigin, SourceHost};
 use crate::problem::{Class, Operation, Problem};
@@ -47,7 +47,7 @@ pub struct FolderSide {
     is_young: bool,
     place: SidePlace,
     /// Whether it could be, once that was needed.
-    opened_up: Lock<Option<bool>>,
+    opened_up: StateLock<Option<bool>>,
     /// Of a folder that is open for another host: what it takes of the session's part.
     charge: Option<Charge>,
     /// Names that the user gave, where that makes a difference.
@@ -59,7 +59,7 @@ pub struct FolderSide {
 enum SidePlace {
     /// On this host.
     Here {
-        open: Lock<Weak<File>>,
+        open: StateLock<Weak<File>>,
         /// How a root is had; `None` of a folder in another.
         root: Option<RootFile>,
         keeper: Arc<Keeper>,
@@ -76,7 +76,7 @@ enum SidePlace {
 #[derive(Debug)]
 enum RootFile {
     /// It stays open.
-    Open(Lock<Arc<File>>),
+    Open(StateLock<Arc<File>>),
     /// One of many: it is closed and opened again like any other folder.
     Again(Arc<dyn OpensRoot>),
 }
@@ -100,8 +100,8 @@ impl FolderSide {
         file: Arc<File>,
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
-        let root = RootFile::Open(Lock::new(Arc::clone(&file)));
-        FolderSide::root_with(path, &file, Lock::default(), root, keeper)
+        let root = RootFile::Open(StateLock::new(Arc::clone(&file)));
+        FolderSide::root_with(path, &file, StateLock::default(), root, keeper)
     }
 
     /// The root of one tree of many, which was just opened and does not stay open.
@@ -113,7 +113,7 @@ impl FolderSide {
     ) -> Result<Arc<FolderSide>, Problem> {
         let file = Arc::new(file);
         keeper.keep(&file);
-        let open = Lock::new(Arc::downgrade(&file));
+        let open = StateLock::new(Arc::downgrade(&file));
         FolderSide::root_with(path, &file, open, RootFile::Again(opens), keeper)
     }
 
@@ -121,7 +121,7 @@ impl FolderSide {
     fn root_with(
         path: &Path,
         file: &File,
-        open: Lock<Weak<File>>,
+        open: StateLock<Weak<File>>,
         root: RootFile,
         keeper: &Arc<Keeper>,
     ) -> Result<Arc<FolderSide>, Problem> {
@@ -152,7 +152,7 @@ impl FolderSide {
             meta,
             is_young,
             place,
-            opened_up: Lock::default(),
+            opened_up: StateLock::default(),
             charge: None,
             given: None,
         })
@@ -210,7 +210,7 @@ impl FolderSide {
         keeper.keep(&file);
         let is_young = tick::is_young(now_ns, &meta, || magic(&file));
         let place = SidePlace::Here {
-            open: Lock::new(Arc::downgrade(&file)),
+            open: StateLock::new(Arc::downgrade(&file)),
             root: None,
             keeper: Arc::clone(keeper),
             follow,

@@ -23,7 +23,7 @@ use datapump_core::walked::{FolderNames, MovingNames, StoredNames, WalkedName};
 
 use crate::folder::side::FolderSide;
 use crate::listed::Name;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 pub(crate) use crate::origin::folder_way::{FolderKey, FolderStep};
 use crate::problem::Problem;
 use crate::setup::budget::charged::ChargedRoom;
@@ -53,7 +53,7 @@ pub(crate) enum Keeps {
 #[derive(Debug, Default)]
 pub(crate) struct Visited {
     keeps: Keeps,
-    states: Lock<FolderStates>,
+    states: StateLock<FolderStates>,
     hasher: RandomState,
 }
 
@@ -125,7 +125,7 @@ pub(crate) enum AsWalked {
 impl Visited {
     /// Keeps what folders are for so long.
     pub(crate) fn keeping(keeps: Keeps, hasher: &RandomState) -> Visited {
-        Visited { keeps, states: Lock::default(), hasher: hasher.clone() }
+        Visited { keeps, states: StateLock::default(), hasher: hasher.clone() }
     }
 
     /// With room for names. Those that are kept until the end are written where they do not fit in memory.

@@ -23,7 +23,7 @@ use crate::list::checkpoint::{Checkpoint, Written};
 use crate::list::header::{SourceRoot, header};
 use crate::list::list_clock::since;
 use crate::list::list_file::{header_in, open_own};
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::report::cut_leaves::CutLeaves;
 use crate::run::ledger::Ledger;
@@ -61,7 +61,7 @@ pub(crate) struct TreeJournal {
     /// The list itself.
     id: FileId,
     /// Files that an earlier run committed and this one left: device and inode.
-    known: Lock<HashSet<FileId>>,
+    known: StateLock<HashSet<FileId>>,
 }
 
 /// A list that stood before this run, or not.
@@ -168,7 +168,7 @@ impl TreeJournal {
             begun_ns: header.begun_ns,
             since_ns: 0,
             id: (0, 0),
-            known: Lock::default(),
+            known: StateLock::default(),
         })
     }
 
@@ -195,7 +195,7 @@ impl TreeJournal {
             begun_ns: header.begun_ns,
             since_ns: 0,
             id: (0, 0),
-            known: Lock::default(),
+            known: StateLock::default(),
         })
     }
 

@@ -23,7 +23,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::origin::source_host::SourceHost;
 use crate::place::Place;
 use crate::problem::{Class, Operation, Problem};
@@ -54,7 +54,7 @@ pub(crate) struct Guard {
     claims: TargetClaims,
     pub(crate) followed: FollowedLinks,
     /// Whose the names of folders are that named sources go to, where two may be one to the file system.
-    owners: Lock<HashMap<FileId, NameOwners>>,
+    owners: StateLock<HashMap<FileId, NameOwners>>,
 }
 
 /// A source of this host.

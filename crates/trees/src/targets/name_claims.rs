@@ -16,13 +16,13 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 
 use crate::listed::batches;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use datapump_files::disk::{self, FileKind, Meta, names};
 use datapump_files::identity::{FileId, id};
 
 /// The entries of one folder and the names that they belong to. Kept only as long as the folder is worked on.
 #[derive(Debug, Default)]
-pub(crate) struct Claims(Lock<ClaimedNames>);
+pub(crate) struct Claims(StateLock<ClaimedNames>);
 
 #[derive(Debug, Default)]
 struct ClaimedNames {

@@ -25,7 +25,7 @@ use rustix::process::{getegid, getgroups};
 use crate::folder::directory::{Batch, Directory, NamedFolder};
 use crate::folder::root::Root;
 use crate::folder::side::{FolderSide, Keeper};
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::origin::source_host::SourceHost;
 use crate::problem::{Class, Operation, Problem};
 use crate::report::watch::Watch;
@@ -79,15 +79,15 @@ pub(crate) struct Trees {
     /// Trees to be begun, folders being listed, batches of their names: at zero all files are known.
     walking: AtomicUsize,
     /// The roots of all trees that were started.
-    roots: Lock<Vec<Weak<Root>>>,
+    roots: StateLock<Vec<Weak<Root>>>,
     /// Roots of which everything but the root itself is done.
-    pub(crate) trees_done: Lock<Vec<Arc<Directory>>>,
+    pub(crate) trees_done: StateLock<Vec<Arc<Directory>>>,
     /// Folders that names go to which the user gave.
-    pub(crate) named_folders: Lock<BTreeMap<FileId, NamedFolder>>,
+    pub(crate) named_folders: StateLock<BTreeMap<FileId, NamedFolder>>,
     /// Groups of such names that were begun and are not done.
     pub(crate) names_begun: AtomicUsize,
     /// A folder on each device that is written to, to sync it at the end.
-    pub(crate) devices: Lock<BTreeMap<u64, (PathBuf, Arc<File>)>>,
+    pub(crate) devices: StateLock<BTreeMap<u64, (PathBuf, Arc<File>)>>,
     /// Folders that were made for backups.
     pub(crate) backup_folders: BackupFolders,
     /// Folders of the targets that were closed to this user, their owner.
@@ -97,19 +97,19 @@ pub(crate) struct Trees {
     /// Of folders of the source, for targets that take two names for one.
     pub(crate) like_backups: LikeBackupsOfFolders,
     /// Names that wait for a folder in their place to be removed.
-    pub(crate) waiting: Lock<Vec<NameWaiting>>,
+    pub(crate) waiting: StateLock<Vec<NameWaiting>>,
     /// Names that wait for the end of all trees: links to below a target.
-    pub(crate) awaiting_trees: Lock<Vec<Batch>>,
+    pub(crate) awaiting_trees: StateLock<Vec<Batch>>,
     /// How far it is known what may be removed.
-    pub(crate) pruning: Lock<Pruning>,
+    pub(crate) pruning: StateLock<Pruning>,
     /// For records of names; of all trees, since a name may move from one to another.
     pub(crate) name_hasher: RandomState,
     /// Folders that are written to and that others may give another name.
-    entered: Lock<(HashSet<FileId>, ChargedRoom)>,
+    entered: StateLock<(HashSet<FileId>, ChargedRoom)>,
     /// Devices of which it is known whether files there keep the times that they are given.
-    pub(crate) keeps_times: Lock<BTreeMap<u64, bool>>,
+    pub(crate) keeps_times: StateLock<BTreeMap<u64, bool>>,
     /// The same of whether symbolic links there have attributes of their own.
-    pub(crate) links_have_attributes: Lock<BTreeMap<u64, bool>>,
+    pub(crate) links_have_attributes: StateLock<BTreeMap<u64, bool>>,
 }
 
 /// The groups of this user. Asked once.

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what they are opened for.
 
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Keeper {
     pub(super) most: usize,
-    open: Lock<VecDeque<Arc<File>>>,
+    open: StateLock<VecDeque<Arc<File>>>,
 }
 
 impl Keeper {
     /// Keeps at most so many folders open, besides those in use.
     pub fn new(most: usize) -> Arc<Keeper> {
-        Arc::new(Keeper { most, open: Lock::default() })
+        Arc::new(Keeper { most, open: StateLock::default() })
     }
 
     pub(super) fn keep(&self, file: &Arc<File>) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use datapump_engine::Errno;
 
 use crate::folder::side::{FolderSide, SidePlace};
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::problem::{Class, Operation, Problem};
 use datapump_files::disk::{AttributeHolder, Meta, file_meta};
 use datapump_files::opened_folders::{OPEN, OpenedFolders, WayToFolder};
@@ -44,7 +44,7 @@ impl FolderSide {
             *opened_folders = Some(Arc::clone(folders));
         }
         if let Some(found) = found {
-            (side.meta, side.opened_up) = (found, Lock::new(Some(true)));
+            (side.meta, side.opened_up) = (found, StateLock::new(Some(true)));
             side.owe_mode();
         }
         self

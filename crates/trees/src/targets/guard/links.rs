@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::listed::Name;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{FollowLinks, Options};
 use crate::targets::item::Item;
@@ -86,7 +86,7 @@ pub(crate) struct FollowedLinks {
     /// All else of all trees is done.
     have_trees_ended: AtomicBool,
     hasher: RandomState,
-    state: Lock<FollowState>,
+    state: StateLock<FollowState>,
 }
 
 /// Names that a run makes in a folder.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datapump_engine::Errno;
 
 use crate::folder::side::FolderSide;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::origin::Origin;
 use crate::problem::Problem;
 use crate::setup::options::{Backup, Options};
@@ -123,7 +123,7 @@ pub(crate) fn may_fold(NamedEntry { folder, name, meta }: NamedEntry<'_>) -> boo
 
 /// Those of the folders of trees that were asked for last; none of a folder that has too many, or cannot be listed.
 #[derive(Debug, Default)]
-pub(crate) struct LikeBackupsOfFolders(Lock<VecDeque<(FileId, Option<Arc<LikeBackups>>)>>);
+pub(crate) struct LikeBackupsOfFolders(StateLock<VecDeque<(FileId, Option<Arc<LikeBackups>>)>>);
 
 impl LikeBackupsOfFolders {
     /// Names that are like backups in a folder of the source; `None` where that cannot be known.

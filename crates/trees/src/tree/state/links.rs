@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use crate::folder::directory::Directory;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::setup::budget::Charge;
 use datapump_files::disk::{FileKind, Meta};
 use datapump_files::identity::{FileId, id};
@@ -152,9 +152,9 @@ enum WhichFile {
 /// The table of one job: hard links across all its sources are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    table: Lock<LinkTable>,
+    table: StateLock<LinkTable>,
     /// Files of which all names were met, how many, and how many have gone; only where they are removed from the source.
-    whole: Option<Lock<WholeFiles>>,
+    whole: Option<StateLock<WholeFiles>>,
     /// The target's file system has none.
     unknown: AtomicBool,
 }
@@ -165,7 +165,7 @@ type LinkTable = BTreeMap<FileState, Linked>;
 impl Links {
     /// `removes_sources`: names of the source are removed once they are copied.
     pub(crate) fn new(removes_sources: bool) -> Links {
-        Links { whole: removes_sources.then(Lock::default), ..Links::default() }
+        Links { whole: removes_sources.then(StateLock::default), ..Links::default() }
     }
 
     /// Whether names of a source file were removed, and others remain besides this one. All of them were met.
@@ -182,7 +182,7 @@ impl Links {
     }
 
     fn whole(&self) -> Option<MutexGuard<'_, WholeFiles>> {
-        self.whole.as_ref().map(Lock::lock)
+        self.whole.as_ref().map(StateLock::lock)
     }
 
     /// Finds out what a name of a file with several names is: the first, a further one, or one to compare. A name that waits

@@ -16,7 +16,7 @@ use crate::folder::directory::Directory;
 use crate::folder::side::FolderSide;
 use crate::list::journal::TreeJournal;
 use crate::list::list_file;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::problem::shown_path;
 use crate::run::ledger::Ledger;
 use datapump_core::name::{NameOptions, Ours, Unverified};
@@ -39,9 +39,9 @@ pub(crate) struct RunMemory {
     /// Names that this run and earlier ones put; none where no backups are made.
     put_names: Option<PutNames>,
     /// Folders in which this run has its own list, or will: what was unverified by the list that existed before.
-    own_lists: Lock<BTreeMap<FileId, Option<Unverified>>>,
+    own_lists: StateLock<BTreeMap<FileId, Option<Unverified>>>,
     /// Files at the target of which a dry run reported that their attributes would be set.
-    adjusted: Lock<BTreeSet<FileId>>,
+    adjusted: StateLock<BTreeSet<FileId>>,
 }
 
 /// A name at the target, as notes have it: under the root of its tree, or in the folder of a file that was named.

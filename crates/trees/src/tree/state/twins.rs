@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::folder::side::FolderSide;
-use crate::lock::Lock;
+use crate::lock::StateLock;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
 use crate::setup::budget::charged::ChargedRoom;
@@ -16,8 +16,8 @@ use datapump_files::identity::FileId;
 /// Which file of the other tree has the names of which of this one. What another host brings is charged.
 #[derive(Debug, Default)]
 pub(crate) struct Twins {
-    others: Lock<TwinTable>,
-    firsts: Lock<HashMap<FileId, (TreeEntry, Option<Charge>)>>,
+    others: StateLock<TwinTable>,
+    firsts: StateLock<HashMap<FileId, (TreeEntry, Option<Charge>)>>,
 }
 
 #[derive(Debug, Default)]
