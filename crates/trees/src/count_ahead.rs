@@ -53,11 +53,11 @@ pub fn beside<T>(watch: &Watch, sources: &[Place], options: &Options, copy: impl
         return copy();
     }
     let tell = |counts| watch.set_counted(counts);
-    beside_served(&whole_host(), &paths, options, tell, copy)
+    serve_and_count(&whole_host(), &paths, options, tell, copy)
 }
 
 /// Serves what these places hold, and counts it beside that.
-pub fn beside_served<T>(
+pub fn serve_and_count<T>(
     root: &ServedRoot,
     sources: &[PathBuf],
     options: &Options,
@@ -151,8 +151,8 @@ impl<'run> AheadCounter<'run> {
                 _ => names::open_path(path),
             };
             match meta.kind {
-                FileKind::Folder => self.tree(path, open().ok()?)?,
-                FileKind::Regular => self.add(meta.size_bytes),
+                FileKind::Folder => self.count_tree(path, open().ok()?)?,
+                FileKind::Regular => self.count_file(meta.size_bytes),
                 _ => {}
             }
         }
@@ -160,7 +160,7 @@ impl<'run> AheadCounter<'run> {
     }
 
     /// Counts a file; one that is read back counts its bytes twice.
-    fn add(&mut self, bytes: u64) {
+    fn count_file(&mut self, bytes: u64) {
         // Bytes that are read back move a second time.
         let trips = if self.options.durability.verify { 2 } else { 1 };
         self.files += 1;
@@ -168,7 +168,7 @@ impl<'run> AheadCounter<'run> {
     }
 
     /// Counts what is in one source folder, at any depth; `None` as for `count`.
-    fn tree(&mut self, path: &Path, folder: File) -> Option<()> {
+    fn count_tree(&mut self, path: &Path, folder: File) -> Option<()> {
         let begin_above = self.options.selection.patterns_begin_above && !stands_for_content(path);
         let name = path.file_name().filter(|_| begin_above && !self.select.is_list());
         self.patterns_above = name.map(PathBuf::from).unwrap_or_default();
@@ -176,21 +176,21 @@ impl<'run> AheadCounter<'run> {
         let root = root.following(self.options.links.follow);
         let device = root.meta.device;
         let mut waiting = Vec::new();
-        self.folder(&root, &mut waiting)?;
+        self.count_folder(&root, &mut waiting)?;
         while let Some((above, name)) = waiting.pop() {
             let folder = above.child(&name).ok()?;
             // A bind mount or a link may lead to a folder above.
             let is_loop = folder.ancestors().skip(1).any(|above| id(&above.meta) == id(&folder.meta));
             let is_out = self.options.selection.one_file_system && folder.meta.device != device;
             if !is_loop && !is_out {
-                self.folder(&folder, &mut waiting)?;
+                self.count_folder(&folder, &mut waiting)?;
             }
         }
         Some(())
     }
 
     /// Counts the names of one folder, and adds the folders in it to `waiting`. `None` as for `count`, and where too many wait.
-    fn folder(&mut self, folder: &Arc<FolderSide>, waiting: &mut Vec<NotCounted>) -> Option<()> {
+    fn count_folder(&mut self, folder: &Arc<FolderSide>, waiting: &mut Vec<NotCounted>) -> Option<()> {
         let origin = folder.origin().ok()?;
         let mut cookie = Some(0);
         while let Some(from) = cookie {
@@ -201,14 +201,20 @@ impl<'run> AheadCounter<'run> {
             let (names, next) = listed(&self.select, folder, &origin, from).ok()?;
             cookie = next.filter(|_| !names.is_empty());
             for name in names {
-                self.name(folder, &origin, name, waiting);
+                self.count_name(folder, &origin, name, waiting);
             }
         }
         Some(())
     }
 
     /// Counts a name unless it is excluded: a file with its bytes; a folder waits to be counted.
-    fn name(&mut self, folder: &Arc<FolderSide>, origin: &Origin, name: Name, waiting: &mut Vec<NotCounted>) {
+    fn count_name(
+        &mut self,
+        folder: &Arc<FolderSide>,
+        origin: &Origin,
+        name: Name,
+        waiting: &mut Vec<NotCounted>,
+    ) {
         let path = || folder.path_of(&name.name);
         let known = name.kind.filter(|kind| *kind != FileKind::Regular);
         let meta = if known.is_some() { None } else { origin.metadata(&name, path).ok() };
@@ -219,7 +225,7 @@ impl<'run> AheadCounter<'run> {
         }
         self.names += 1;
         match meta.filter(|meta| meta.kind == FileKind::Regular) {
-            Some(meta) if self.counts(&meta) => self.add(meta.size_bytes),
+            Some(meta) if self.counts(&meta) => self.count_file(meta.size_bytes),
             None if is_folder => waiting.push((Arc::clone(folder), name.name)),
             _ => {}
         }

@@ -225,8 +225,8 @@ impl HostJob {
 
     /// What a job shares that only reads, for others who move the blocks: streams, or what null delivers, may be among them.
     pub fn served(&self, has_streams: bool, null_fill: Option<Fill>) -> Result<Shared<'_>, Problem> {
-        let shape = request_plan::served(&self.options, has_streams);
-        let mut shared = self.shared(Vec::new(), shape, Trees::new(&Options::default())?, &|_| {});
+        let shape = request_plan::for_serving(&self.options, has_streams);
+        let mut shared = self.new_shared(Vec::new(), shape, Trees::new(&Options::default())?, &|_| {});
         shared.run.settings.null_fill = null_fill;
         Ok(shared)
     }
@@ -290,31 +290,32 @@ impl HostJob {
         let trees = found.and_then(|()| Trees::new(&self.options));
         let ((items, problems), mut trees) = match trees.and_then(|trees| self.with_items(trees)) {
             Ok(ready) => ready,
-            Err(problem) => return self.refused(problem, events),
+            Err(problem) => return self.refuse(problem, events),
         };
-        let reads = request_plan::reads(&items, self.remote_host.is_some());
+        let reads = request_plan::source_facts(&items, self.remote_host.is_some());
         let shape = self.shape(&items, reads);
         trees.guard_sources(&items, &self.options, self.remote_host.as_deref());
         let sources_sum = self.sources_sum.unwrap_or_else(|| backup::sum_of(&self.sources));
         trees.memory = RunMemory::new(&trees.flags, backup::put_names(sources_sum, &self.options));
         trees.walk(items.iter().filter(|item| item.is_tree()).count());
-        let mut shared = self.shared(items, shape, trees, events);
+        let mut shared = self.new_shared(items, shape, trees, events);
         shared.run.settings.meters = meters.as_ref();
         self.report_not_kept(&shared.ledger);
         problems.into_iter().for_each(|problem| shared.ledger.report(problem));
         if self.options.deletion.delete && shared.settings.has_trees && !shared.settings.compares {
             shared.plan.put_behind(Work::MakeWay);
         }
-        let pool = SlotPool::of(&self.options, shared.settings.has_twins).in_group(groups.memory_bytes());
-        let lanes = self.lanes(&shared, pool);
+        let pool =
+            SlotPool::from_options(&self.options, shared.settings.has_twins).in_group(groups.memory_bytes());
+        let lanes = self.count_lanes(&shared, pool);
         let shape = pool.fitted(shape, self.options.tuning.source_depth, lanes);
         if let Err(words) = pool.check(shape, lanes) {
-            return self.refused(Problem::usage(words), events);
+            return self.refuse(Problem::usage(words), events);
         }
         shared.run.settings.shape = shape;
         let is_far = self.is_far();
         let bytes = self.watch.snapshot().bytes_total;
-        let most = request_plan::most_lanes(&shared.settings, pool, is_far, lanes, bytes);
+        let most = request_plan::max_lanes(&shared.settings, pool, is_far, lanes, bytes);
         shared.run.settings.shape = request_plan::for_path(shape, is_far, lanes, most, pool);
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
         let at_first = self.options.limits.lanes_at_first.unwrap_or(lanes);
@@ -332,7 +333,7 @@ impl HostJob {
             // Blocks of theirs were under way when the run was stopped, of small files that nobody counts.
             shared.plan.cut();
         }
-        self.finish_names(&shared, &mut waits);
+        self.finish_all(&shared, &mut waits);
         unfinished.iter().filter(|task| !task.has_failed()).for_each(|task| abandon(&shared, task, true));
         drop(here);
         let time = lanes_began.since(began.thread).plus(self.platform.thread_time().since(lanes_ended));
@@ -343,14 +344,14 @@ impl HostJob {
 
     /// How many items are dealt with as names of folders.
     fn names_wanted(&self, items: &[Item]) -> usize {
-        items.iter().filter(|item| targets::is_name(item, &self.options)).count()
+        items.iter().filter(|item| targets::is_name_in_folder(item, &self.options)).count()
     }
 
     /// Finishes names, trees, backup folders and lists behind the last block, also of a run that was stopped.
-    fn finish_names(&self, shared: &Shared<'_>, waits: &mut Waits) {
+    fn finish_all(&self, shared: &Shared<'_>, waits: &mut Waits) {
         report_unused_list(shared);
         let is_complete = shared.plan.is_exhausted();
-        tree::names::named::finish(shared, waits, shared.settings.has_trees && is_complete);
+        tree::names::named::sync_named(shared, waits, shared.settings.has_trees && is_complete);
         if is_complete {
             tree::names::named::report_unfinished(shared);
         }
@@ -374,14 +375,14 @@ impl HostJob {
         let find = |path| PathAt::find(&self.platform.disk, path);
         let target = self.found.clone().or_else(|| self.target.local_path().map(find));
         let compares = self.work == JobKind::Compare;
-        let wish = request_plan::ahead(&self.options, compares, target.as_ref());
+        let wish = request_plan::ahead_request(&self.options, compares, target.as_ref());
         // An older version tells no digests: its blocks are compared.
         let wish = AheadRequest { sums: wish.sums && (remote_host.tells_sums() || !compares), ..wish };
         remote_host.read_ahead(self.sources.len(), wish);
     }
 
     /// Makes what all lanes share, and sets the total of the progress.
-    fn shared<'run>(
+    fn new_shared<'run>(
         &'run self,
         items: Vec<Item>,
         shape: Shape,
@@ -394,7 +395,7 @@ impl HostJob {
         // Bytes that are read back move a second time.
         let trips = if self.options.durability.verify { 2 } else { 1 };
         self.watch.set_total(total.map(|bytes| bytes.saturating_mul(trips)));
-        let settings = self.settings(&items, shape, total, trees.flags.may_compare());
+        let settings = self.new_settings(&items, shape, total, trees.flags.may_compare());
         let is_full_told = (settings.has_trees || settings.names_wanted > 1) && settings.writes;
         let run = MoverRun {
             settings,
@@ -426,7 +427,13 @@ impl HostJob {
 
     /// What was asked, and what follows from the items, which come to so many bytes. `may_compare`: contents, where times
     /// say nothing.
-    fn settings(&self, items: &[Item], shape: Shape, total: Option<u64>, may_compare: bool) -> Settings<'_> {
+    fn new_settings(
+        &self,
+        items: &[Item],
+        shape: Shape,
+        total: Option<u64>,
+        may_compare: bool,
+    ) -> Settings<'_> {
         let all_null = items.iter().all(Item::is_null);
         let queued = !matches!(self.options.tuning.engine, EngineChoice::Auto | EngineChoice::Inline);
         let has_trees = items.iter().any(Item::is_tree);
@@ -437,7 +444,7 @@ impl HostJob {
             platform: &self.platform,
             options: &self.options,
             target: self.target.local_path(),
-            targets: targets::names_of(items),
+            targets: targets::reported_targets(items),
             began_ns: datapump_files::disk::coarse_now_ns(),
             in_order: self.target_disk.in_order,
             target_magic: self.target_disk.magic,
@@ -448,7 +455,7 @@ impl HostJob {
             tells_files: self.tells_files,
             shape,
             reads_the_web: items.iter().any(|item| matches!(item.source, Place::Web(_))),
-            usual_lanes: Options::defaults(request_plan::reads(items, false)).lanes,
+            usual_lanes: Options::defaults(request_plan::source_facts(items, false)).lanes,
             compares: self.work == JobKind::Compare,
             hashes: self.hashes(),
             hook: self.hook.as_deref(),
@@ -459,7 +466,7 @@ impl HostJob {
                 sink: self.platform.is_simulated(),
             },
             null_fill: request_plan::null_fill(items, only_null),
-            null_blocks: request_plan::null_blocks(items, shape.request_bytes),
+            null_blocks: request_plan::max_null_blocks(items, shape.request_bytes),
             nothing_overlaps: (only_null && !queued) || one_block,
             lanes_for_pieces: request_plan::lanes_for_pieces(&self.options, has_trees, self.hashes()),
             has_trees,
@@ -485,7 +492,7 @@ impl HostJob {
     }
 
     /// How many lanes the job begins with: one where blocks go in order or in a dry run, else as requested or usual.
-    fn lanes(&self, shared: &Shared<'_>, pool: SlotPool) -> u32 {
+    fn count_lanes(&self, shared: &Shared<'_>, pool: SlotPool) -> u32 {
         let shape = shared.settings.shape;
         let serial = shape.source_serial || shape.sink_serial;
         let usual = || pool.lanes_in_group(shape, shared.settings.usual_lanes);

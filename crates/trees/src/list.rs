@@ -79,7 +79,7 @@ impl List {
             return;
         }
         let _one_at_a_time = self.beginning.lock();
-        let journal = self.journal.get_or_init(|| self.make(ledger, options));
+        let journal = self.journal.get_or_init(|| self.make_journal(ledger, options));
         for (&device, (path, folder)) in &*devices.lock() {
             journal.as_ref().inspect(|journal| journal.witness(device, folder, path));
         }
@@ -88,10 +88,10 @@ impl List {
 
     /// Where none can be kept (another copy has its list there, or the root takes no new names) the copy goes on
     /// without, and syncs each file before it gets its name: the list of another copy goes with that.
-    fn make(&self, ledger: &Ledger<'_>, options: &Options) -> Option<TreeJournal> {
+    fn make_journal(&self, ledger: &Ledger<'_>, options: &Options) -> Option<TreeJournal> {
         let (folder, path, source) = self.late.as_ref()?;
         match TreeJournal::begin(folder, path, source, options, false) {
-            Ok(kept) => kept.told(ledger),
+            Ok(kept) => kept.report(ledger),
             Err(problem) => {
                 let warning = format!(
                     "'{}': no list is kept, and each file is synced alone: {}",

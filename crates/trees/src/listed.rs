@@ -37,7 +37,7 @@ pub struct ListedEntry {
 
 impl ListedEntry {
     /// A file of which nothing else was reported.
-    pub fn of_file(meta: Meta) -> ListedEntry {
+    pub fn from_meta(meta: Meta) -> ListedEntry {
         ListedEntry {
             meta: Ok(meta),
             points_to: None,
@@ -109,7 +109,7 @@ impl From<DirEntry> for Name {
 }
 
 /// The names of a folder, as many at a time as it lists.
-pub(crate) fn batches<N, E>(
+pub(crate) fn name_batches<N, E>(
     mut list: impl FnMut(u64) -> Result<(Vec<N>, u64), E>,
 ) -> impl Iterator<Item = Result<Vec<N>, E>> {
     let mut cookie = Some(0);

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 use datapump_engine::{Errno, Handle};
 
-use crate::listed::{ListedEntry, Name, batches};
+use crate::listed::{ListedEntry, Name, name_batches};
 use crate::open::held::{Attributes, Held};
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::options::Keep;
@@ -81,7 +81,7 @@ impl Origin {
 
     /// All names.
     pub(crate) fn list_all(&self, path: &Path) -> Result<Vec<Name>, Problem> {
-        let names = batches(|cookie| self.list(cookie, false, path)).collect::<Result<Vec<_>, _>>()?;
+        let names = name_batches(|cookie| self.list(cookie, false, path)).collect::<Result<Vec<_>, _>>()?;
         Ok(names.into_iter().flatten().collect())
     }
 
@@ -108,7 +108,7 @@ impl Origin {
 
     /// Looks at the name whatever a listing reported.
     pub(crate) fn look_again(&self, name: &Name, path: impl Fn() -> PathBuf) -> Result<Meta, Problem> {
-        let found = self.if_there(&name.name, &path)?;
+        let found = self.metadata_if_exists(&name.name, &path)?;
         found.ok_or_else(|| Problem::system(Operation::LookAt, &path(), Errno::ENOENT.0))
     }
 
@@ -135,7 +135,11 @@ impl Origin {
     }
 
     /// Metadata of a name in the source that may not exist: `None`.
-    pub(crate) fn if_there(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Result<Option<Meta>, Problem> {
+    pub(crate) fn metadata_if_exists(
+        &self,
+        name: &OsStr,
+        path: impl Fn() -> PathBuf,
+    ) -> Result<Option<Meta>, Problem> {
         let found = match self {
             Origin::Here(folder) => match folder.metadata(name) {
                 Err(Errno::ENOENT) if folder.leads_nowhere(name) => return Err(leads_nowhere(&path())),
@@ -152,7 +156,7 @@ impl Origin {
 
     /// Whether it has a name; `None` where nobody can tell.
     pub(crate) fn has(&self, name: &OsStr, path: impl Fn() -> PathBuf) -> Option<bool> {
-        self.if_there(name, path).ok().map(|found| found.is_some())
+        self.metadata_if_exists(name, path).ok().map(|found| found.is_some())
     }
 
     /// Whether a name is that of a file that a pump uses or can resume, or of a list.
@@ -266,7 +270,7 @@ impl Origin {
 
     /// Whether a name's extended attributes or access control lists differ from those at the target, or cannot be
     /// told; `None` if the other host is too old to tell them.
-    pub(crate) fn hidden_of_name_differ(&self, name: &Name, to: &File, keep: Keep) -> Option<bool> {
+    pub(crate) fn hidden_attributes_differ(&self, name: &Name, to: &File, keep: Keep) -> Option<bool> {
         let folder = match self {
             Origin::Here(folder) => {
                 let differ = match folder.followed(&name.name) {

@@ -19,5 +19,7 @@ pub(crate) mod target_names;
 pub(crate) use hosts::Hosts;
 pub use item::{Item, NULL_WANTS_SIZE};
 pub(crate) use item::{Target, UNSAFE_LINK, change_of};
-pub(crate) use items::named_groups::{NamedGroup, NamedItem, NamedWork, gathered as named_groups, is_name};
-pub(crate) use items::{called_as_backups, check_target_folder, items, names_of};
+pub(crate) use items::named_groups::{
+    NamedGroup, NamedItem, NamedWork, group_items as named_groups, is_name_in_folder,
+};
+pub(crate) use items::{called_as_backups, check_target_folder, reported_targets, resolve_items};

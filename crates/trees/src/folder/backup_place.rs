@@ -96,7 +96,7 @@ impl BackupPlace {
         let project = project_below(&base.0, folder);
         let way_down = WayDown::find(backup, folder, &base.0, settings.is_confined);
         let place = BackupPlace { base: Some(base), project, way_down, ..BackupPlace::default() };
-        place.found(settings).map_err(|errno| not_kept(settings, folder, errno))?;
+        place.found(settings).map_err(|errno| no_backup_problem(settings, folder, errno))?;
         Ok(place)
     }
 
@@ -142,7 +142,7 @@ impl BackupPlace {
 
     /// The folder of backups, if it is there.
     fn found(&self, settings: &Settings<'_>) -> Outcome<Option<Arc<File>>> {
-        match self.opened(settings, None) {
+        match self.open_once(settings, None) {
             Err(Errno::ENOENT) => Ok(None),
             found => found,
         }
@@ -150,7 +150,7 @@ impl BackupPlace {
 
     /// The folder of backups, opened at the first call and kept open. With `makes` a missing one is made, and noted as made by
     /// this run.
-    fn opened(&self, settings: &Settings<'_>, makes: Option<Making<'_>>) -> Outcome<Option<Arc<File>>> {
+    fn open_once(&self, settings: &Settings<'_>, makes: Option<Making<'_>>) -> Outcome<Option<Arc<File>>> {
         let (Some(backup), Some((base, way))) = (&settings.options.backup, &self.base) else {
             return Ok(None);
         };
@@ -190,7 +190,7 @@ impl BackupPlace {
         target: &FolderSide,
     ) -> Outcome<Option<File>> {
         let Some((base, way)) = &self.base else { return Ok(None) };
-        let Some(open) = self.opened(settings, Some((folders, target)))? else { return Ok(None) };
+        let Some(open) = self.open_once(settings, Some((folders, target)))? else { return Ok(None) };
         let _alone = self.making.lock();
         let found = |levels| target.ancestors().nth(levels).map(|side| side.meta);
         let originals = Originals { base, found: &found };
@@ -210,7 +210,7 @@ type Making<'run> = (&'run BackupFolders, &'run FolderSide);
 
 /// The problem of a name that has no backup. EXDEV: link(2) does not leave a file system, and openat2(2) not a folder that is
 /// served.
-fn not_kept(settings: &Settings<'_>, path: &Path, errno: Errno) -> Problem {
+fn no_backup_problem(settings: &Settings<'_>, path: &Path, errno: Errno) -> Problem {
     if errno == Errno::EXDEV && settings.is_confined {
         let words =
             "--backup-dir leads out of the target, or to another file system; name a folder below the target";
@@ -236,5 +236,5 @@ pub(crate) fn not_set_aside(
     let is_refused = errno == Errno::EXDEV;
     let mounted =
         is_refused.then(|| final_name::mounted(Operation::BackUp, path, NameAt { folder, name })).flatten();
-    mounted.unwrap_or_else(|| not_kept(settings, path, errno))
+    mounted.unwrap_or_else(|| no_backup_problem(settings, path, errno))
 }

@@ -149,7 +149,7 @@ impl Directory {
         if let Some(has) = self.has_recorded(name).filter(|_| !self.source.is_here()) {
             return Ok(has);
         }
-        let found = self.source.origin()?.if_there(name, || self.source.path_of(name))?;
+        let found = self.source.origin()?.metadata_if_exists(name, || self.source.path_of(name))?;
         Ok(found.is_some())
     }
 
@@ -157,7 +157,7 @@ impl Directory {
     /// the two folders are one, and where nobody can tell.
     fn has_beside_named(&self, name: &OsStr, there: &Meta) -> Option<bool> {
         let origin = self.source.origin().ok().filter(|_| self.source.is_here())?;
-        match origin.if_there(name, || self.source.path_of(name)) {
+        match origin.metadata_if_exists(name, || self.source.path_of(name)) {
             Ok(Some(found)) if id(&found) == id(there) => None,
             // What cannot be looked at may be there.
             found => Some(!matches!(found, Ok(None))),
@@ -180,7 +180,7 @@ impl Directory {
         let Ok(folder) = target.file() else { return false };
         let is_list = self.root.journal().is_some_and(|journal| journal.is(entry))
             && !(self.parent.is_some() || claims.are_listed(&folder, [LIST_NAME.as_ref(), name]));
-        !is_list && claims.take(&folder, entry, name)
+        !is_list && claims.claim(&folder, entry, name)
     }
 
     /// The same of a name that this run has just given, `is_new` where nothing stood.
@@ -271,7 +271,7 @@ impl Directory {
     /// hide a name that comes then.
     pub(crate) fn note_walk(&self, found: &Meta, is_young: bool) {
         let above = self.parent.as_ref().map_or(visited::ROOT, |parent| parent.folder_key);
-        self.root.visited.note(self.folder_key, above, &self.source.name, found, is_young);
+        self.root.visited.note_folder(self.folder_key, above, &self.source.name, found, is_young);
         *self.listed_early.lock() = ListedEarly::default();
         self.set_cookie(0);
     }
@@ -302,7 +302,7 @@ impl Directory {
         let visited = &self.root.visited;
         let was_walked = |name: &Name| visited.has(visited.below(self.folder_key, &name.name));
         let changed_ns = |name: &Name| origin.changed_ns(name, || was_walked(name));
-        let names = visited.new_ones(self.folder_key, names, changed_ns);
+        let names = visited.new_names(self.folder_key, names, changed_ns);
         Ok(self.listed.lock().new_ones(&origin, names))
     }
 

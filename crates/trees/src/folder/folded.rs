@@ -14,7 +14,7 @@ use std::path::Path;
 
 use datapump_engine::Errno;
 
-use crate::listed::{Name, batches};
+use crate::listed::{Name, name_batches};
 use crate::origin::Origin;
 use crate::problem::{Operation, Problem};
 use datapump_files::disk::names;
@@ -25,18 +25,18 @@ const CANNOT_STAND: [Errno; 4] = [Errno::ENOENT, Errno::EINVAL, Errno::ENAMETOOL
 
 /// Entries of the target that have a name of the source in another spelling which is not listed there, with that name. Memory:
 /// 8 bytes for each name of the one folder, while it is looked at.
-pub(crate) fn standing_otherwise_written(
+pub(crate) fn entries_written_otherwise(
     source: &Origin,
     source_path: &Path,
     target: &File,
     target_path: &Path,
 ) -> Result<HashMap<FileId, OsString>, Problem> {
     let (hasher, mut listed, mut found) = (RandomState::new(), HashSet::new(), HashMap::new());
-    for names in batches(|cookie| names::list(target, cookie)) {
+    for names in name_batches(|cookie| names::list(target, cookie)) {
         let names = names.map_err(|errno| Problem::system(Operation::List, target_path, errno.0))?;
         listed.extend(names.iter().map(|name| hasher.hash_one(&name.name)));
     }
-    for names in batches(|cookie| source.list(cookie, false, source_path)) {
+    for names in name_batches(|cookie| source.list(cookie, false, source_path)) {
         for Name { name, .. } in names? {
             if listed.contains(&hasher.hash_one(&name)) {
                 continue;

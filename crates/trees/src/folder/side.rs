@@ -199,7 +199,7 @@ impl FolderSide {
             }
         };
         let now_ns = tick::now_ns();
-        let above = self.opened(self.file()?);
+        let above = self.as_origin(self.file()?);
         let opened = match opened_folders.as_ref().filter(|folders| opens_up && folders.has_room()) {
             Some(folders) => folders.open(&above.file, Some(name)),
             None => open_and_stat(&above, name).map(|(file, meta)| (file, meta, false)),
@@ -324,7 +324,7 @@ impl FolderSide {
 
     /// The folder of this host, open, with which of its links are followed.
     pub fn origin_folder(&self) -> Result<OriginFolder, Problem> {
-        self.file().map(|open| self.opened(open))
+        self.file().map(|open| self.as_origin(open))
     }
 
     /// The open folder of this host; opened again, and those above it, if they were closed meanwhile.
@@ -349,7 +349,7 @@ impl FolderSide {
     }
 
     /// The open folder with which of its links are followed, as names are read from it.
-    fn opened(&self, open: Arc<File>) -> OriginFolder {
+    fn as_origin(&self, open: Arc<File>) -> OriginFolder {
         let follow = match self.place {
             SidePlace::Here { follow, .. } => follow,
             SidePlace::There(_) => FollowLinks::Never,
@@ -388,7 +388,7 @@ impl FolderSide {
         let SidePlace::Here { root: Some(RootFile::Again(opens)), .. } = &self.place else {
             unreachable!("a root is open")
         };
-        self.reopened(opens.open_root().and_then(with_meta), true)
+        self.check_reopened(opens.open_root().and_then(with_meta), true)
     }
 
     /// How many folders of a way that is opened again are kept open.
@@ -400,16 +400,20 @@ impl FolderSide {
     }
 
     fn open_again(&self, parent: &Arc<File>, stays_open: bool) -> Result<Arc<File>, Problem> {
-        let above = self.parent.as_deref().expect("a root is open").opened(Arc::clone(parent));
+        let above = self.parent.as_deref().expect("a root is open").as_origin(Arc::clone(parent));
         let opened = match self.looking() {
             Some(folders) => folders.open(&above.file, Some(&self.name)).map(|(file, meta, _)| (file, meta)),
             None => open_and_stat(&above, &self.name),
         };
-        self.reopened(opened, stays_open)
+        self.check_reopened(opened, stays_open)
     }
 
     /// Notes a folder that was opened again. Refuses another one than before.
-    fn reopened(&self, opened: Result<(File, Meta), Errno>, stays_open: bool) -> Result<Arc<File>, Problem> {
+    fn check_reopened(
+        &self,
+        opened: Result<(File, Meta), Errno>,
+        stays_open: bool,
+    ) -> Result<Arc<File>, Problem> {
         let (file, meta) =
             opened.map_err(|errno| Problem::system(Operation::OpenAgain, &self.path(), errno.0))?;
         let file = Arc::new(file);

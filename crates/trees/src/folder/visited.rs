@@ -161,7 +161,7 @@ impl Visited {
     }
 
     /// Notes a folder that is about to be listed, for the first time or again, as it was when it was opened.
-    pub(crate) fn note(
+    pub(crate) fn note_folder(
         &self,
         folder: FolderKey,
         above: FolderKey,
@@ -214,7 +214,7 @@ impl Visited {
 
     /// The listed names that are new since the folder was walked before; all, if it was not. The number of
     /// a file that is gone is used again, by ext4 at once: what changed since then, by the time of its attributes, is new.
-    pub(crate) fn new_ones(
+    pub(crate) fn new_names(
         &self,
         folder: FolderKey,
         names: Vec<Name>,
@@ -339,7 +339,7 @@ impl Visited {
 
     /// The path of a folder that was walked.
     pub(crate) fn path_of(&self, folder: FolderKey, root: &Path) -> PathBuf {
-        self.chain(folder).iter().fold(root.to_path_buf(), |path, (_, name)| path.join(name))
+        self.steps_from_root(folder).iter().fold(root.to_path_buf(), |path, (_, name)| path.join(name))
     }
 
     /// A name that is added, removed or moved changes both times of its folder; the second cannot be set back.
@@ -358,7 +358,7 @@ mod tests {
     use datapump_core::walked::MissedName;
 
     fn noted(visited: &Visited, folder: FolderKey, is_young: bool) {
-        visited.note(folder, ROOT, OsStr::new("folder"), &Meta::nothing(), is_young);
+        visited.note_folder(folder, ROOT, OsStr::new("folder"), &Meta::nothing(), is_young);
     }
 
     fn list(visited: &Visited, cookie: u64, names: &[Name]) {
@@ -438,7 +438,7 @@ mod tests {
         };
         let new_ones = |names: &[Name]| -> Vec<OsString> {
             let changed_ns = |name: &Name| Some(if name.name == "d" { 0 } else { -1 });
-            visited.new_ones(ROOT, names.to_vec(), changed_ns).into_iter().map(|name| name.name).collect()
+            visited.new_names(ROOT, names.to_vec(), changed_ns).into_iter().map(|name| name.name).collect()
         };
         let first = [name("a", 1), name("b", 2), name("d", 5)];
         let again = [name("a", 1), name("b", 3), name("c", 4), name("d", 5)];
@@ -449,7 +449,7 @@ mod tests {
         assert!(["b", "c"].iter().all(|name| visited.may_be_on_its_way(OsStr::new(name))));
         assert!(!visited.may_be_on_its_way(OsStr::new("a")));
         let problem = || Problem::usage("it changed");
-        let miss = |name, missed| visited.miss(ROOT, OsStr::new(name), missed, problem());
+        let miss = |name, missed| visited.note_missed(ROOT, OsStr::new(name), missed, problem());
         assert_eq!(miss("a", MissedName::Changed { keeps_all: true }), None, "it is kept for later");
         assert_eq!(visited.with_missed(), [(ROOT, true)]);
         assert_eq!(visited.first_that_keeps_all(ROOT), Some("a".into()));

@@ -54,7 +54,7 @@ impl Account<'_> {
 
     /// The waits of all lanes. With their CPU time they are lanes x elapsed.
     fn waits(&self) -> Waits {
-        let each = (0..).zip(&self.lanes).map(|(index, lane)| self.waits_of(index, lane));
+        let each = (0..).zip(&self.lanes).map(|(index, lane)| self.lane_waits(index, lane));
         let waits = each.fold(Waits::default(), |sum, waits| sum.plus(&waits));
         with_aside(waits, &Waits { source: self.answers_ns(), ..self.tally.aside })
     }
@@ -68,7 +68,7 @@ impl Account<'_> {
     }
 
     /// The waits of a lane from the begin of the job to its end. The first lane runs in the job's own thread.
-    fn waits_of(&self, index: usize, lane: &LaneResult) -> Waits {
+    fn lane_waits(&self, index: usize, lane: &LaneResult) -> Waits {
         let Around { waits: around, time, .. } = self.around;
         let there_ns = lane.time.elapsed_ns + time.elapsed_ns;
         let idle_ns = self.elapsed_ns().saturating_sub(there_ns);
@@ -132,7 +132,7 @@ impl Account<'_> {
     }
 
     /// The limit behind a wait for a disk. A job that says nothing of its waits looks for none.
-    fn limit_behind(&self, limited_by: LimitedBy, detail: &LimitedDetail) -> Option<DiskLimit> {
+    fn limit_behind_wait(&self, limited_by: LimitedBy, detail: &LimitedDetail) -> Option<DiskLimit> {
         let is_disk = matches!(detail.why, Why::Device | Why::SharedDevice | Why::StableStorage);
         if !is_disk || self.elapsed_ns() < CHANCE_NS {
             return None;
@@ -152,7 +152,7 @@ impl Account<'_> {
     /// The verdict, with the limit of a control group as it is set where that is the cause.
     fn verdict(&self) -> (LimitedBy, LimitedDetail) {
         let (limited_by, mut detail) = verdict(&self.evidence());
-        if let Some(limit) = self.limit_behind(limited_by, &detail) {
+        if let Some(limit) = self.limit_behind_wait(limited_by, &detail) {
             (detail.why, detail.setting) = (Why::CgroupLimit, limit.to_string());
         }
         if self.shared.remote_host.is_some() && limited_by == LimitedBy::Source {
@@ -192,7 +192,7 @@ impl Account<'_> {
 
     /// What a bill is made of, if one was asked for. Two sides that run on one host have one kernel: the side that
     /// reads tells of it.
-    fn measured(&self) -> Option<MeasuredHost> {
+    fn measured_host(&self) -> Option<MeasuredHost> {
         let of = |meters: &Meters| MeasuredHost {
             spent: meters.spent(),
             process_ns: self.cpu.user_ns + self.cpu.system_ns,
@@ -207,7 +207,7 @@ impl Account<'_> {
     /// The report, all but the exit status.
     pub(crate) fn into_report(self) -> Report {
         let (limited_by, limited_detail) = self.verdict();
-        let measured = self.measured();
+        let measured = self.measured_host();
         let elapsed_ns = self.elapsed_ns();
         let done = || self.lanes.iter().map(|lane| lane.done_ns.saturating_sub(self.start_ns));
         let shape = self.shared.settings.shape;
@@ -290,7 +290,7 @@ pub(crate) fn unexplained() -> Problem {
 }
 
 /// Splits the results of lanes that ran from the problems of those that could not.
-pub(crate) fn sorted(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResult>, Vec<Problem>) {
+pub(crate) fn split_results(results: Vec<Result<LaneResult, Problem>>) -> (Vec<LaneResult>, Vec<Problem>) {
     let (mut lanes, mut lost) = (Vec::new(), Vec::new());
     for result in results {
         match result {

@@ -16,25 +16,25 @@ use datapump_files::disk::{FileKind, Meta, PathAt};
 type ComparedPlaces = (Vec<Item>, Vec<Problem>);
 
 /// The items of a comparison. Errors: what makes no sense to compare, and what cannot be looked at.
-pub(crate) fn items(
+pub(crate) fn compared_items(
     hosts: &Hosts<'_>,
     sources: &[Place],
     target: &Place,
     options: &Options,
     select: &Select,
 ) -> Result<ComparedPlaces, Problem> {
-    let Place::Path(other) = target else { return Err(no_file(hosts, sources, target)) };
+    let Place::Path(other) = target else { return Err(not_a_file_problem(hosts, sources, target)) };
     if let [one @ (Place::Path(_) | Place::Remote(_))] = sources
-        && let Some(answer) = folders(hosts, one, other, options, select)?
+        && let Some(answer) = folder_items(hosts, one, other, options, select)?
     {
         return Ok(answer);
     }
     let null = Place::Null { bytes: None, fill: Fill::Noise };
-    let (mut items, problems) = targets::items(hosts, sources, &null, None, options, select)?;
+    let (mut items, problems) = targets::resolve_items(hosts, sources, &null, None, options, select)?;
     let at = PathAt::find(hosts.disk, other);
     let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     if matches!(there.kind, FileKind::Fifo | FileKind::CharDevice) {
-        return Err(no_file(hosts, sources, target));
+        return Err(not_a_file_problem(hosts, sources, target));
     }
     for item in &mut items {
         item.target = Target::Compare(at.clone());
@@ -51,7 +51,7 @@ pub(crate) fn items(
 }
 
 /// The second place is read where the first one is, block by block, which only a file allows. What to write instead.
-fn no_file(hosts: &Hosts<'_>, sources: &[Place], other: &Place) -> Problem {
+fn not_a_file_problem(hosts: &Hosts<'_>, sources: &[Place], other: &Place) -> Problem {
     let words = match sources {
         [one @ Place::Remote(_)] => format!(
             "'{other}' is no file, and what lies on another host is compared with files and folders alone; copy \
@@ -91,7 +91,7 @@ fn typed(place: &Place) -> Option<String> {
 }
 
 /// Two folders become one tree; a folder and a file differ in kind.
-fn folders(
+fn folder_items(
     hosts: &Hosts<'_>,
     source: &Place,
     other: &Path,

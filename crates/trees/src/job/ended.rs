@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datapump_core::verdict::Waits;
 
 use super::{Began, HostJob, JobKind};
-use crate::job::account::{Account, Around, sorted, unexplained};
+use crate::job::account::{Account, Around, split_results, unexplained};
 use crate::place::Place;
 use crate::problem::{Class, Problem, Status};
 use crate::report::charges::LaneResult;
@@ -65,7 +65,7 @@ impl HostJob {
             is_full_told,
             hides_target: self.hides_target,
             watch: Arc::clone(&self.watch),
-            tally: std::sync::Mutex::new(self.tally()),
+            tally: std::sync::Mutex::new(self.new_tally()),
             full: Full::default(),
             failed_whole: AtomicBool::new(false),
             lossy_target: self.target_disk.in_order.map(|_| self.options.attributes.keep.given),
@@ -73,7 +73,7 @@ impl HostJob {
     }
 
     /// A tally of nothing yet, with the requested ways of reading and sharing.
-    fn tally(&self) -> Tally {
+    fn new_tally(&self) -> Tally {
         let asked = |choice: Choice| AskedAndGot {
             asked: choice.to_string(),
             got: "none".into(),
@@ -92,7 +92,7 @@ impl HostJob {
         around: Around,
         began: Began,
     ) -> Report {
-        let (lanes, mut lost) = sorted(results);
+        let (lanes, mut lost) = split_results(results);
         // What no lane can have (memory for slots) is told once.
         lost.dedup();
         lost.into_iter().for_each(|problem| shared.ledger.report(problem));
@@ -102,7 +102,7 @@ impl HostJob {
         shared.ledger.report_all_lost();
         shared.ledger.report_mounts();
         let tally = std::mem::take(&mut *shared.ledger.tally());
-        let status = self.status(&tally, shared);
+        let status = self.exit_status(&tally, shared);
         self.tell_uncompared(shared, status);
         self.tell_unmatched(shared, status);
         let (exit_status, cut_leaves) = (status as i32, self.cut_leaves(&tally, shared, status));
@@ -123,7 +123,7 @@ impl HostJob {
     }
 
     /// Reports the problem that refuses the job as a whole, and gives its report.
-    pub(super) fn refused(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
+    pub(super) fn refuse(&self, problem: Problem, events: &(dyn Fn(Event) + Sync)) -> Report {
         let problem = if self.hides_target { without_cause(problem) } else { with_cause(problem) };
         let status = match (self.work, problem.class) {
             (_, Class::Lost) => Status::Lost,
@@ -160,7 +160,7 @@ impl HostJob {
     }
 
     /// The exit status of the contract.
-    pub(super) fn status(&self, tally: &Tally, shared: &Shared<'_>) -> Status {
+    pub(super) fn exit_status(&self, tally: &Tally, shared: &Shared<'_>) -> Status {
         let is_complete = self.is_complete(tally, shared);
         let failed_whole = shared.ledger.failed_whole.load(Ordering::Relaxed);
         let problems = &tally.problems;

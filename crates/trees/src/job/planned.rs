@@ -52,12 +52,18 @@ impl HostJob {
             return Err(Problem::usage("there is nothing to copy: name a source and a target"));
         }
         if self.work == JobKind::Compare {
-            return comparison::items(&self.hosts(), &self.sources, &self.target, &self.options, select);
+            return comparison::compared_items(
+                &self.hosts(),
+                &self.sources,
+                &self.target,
+                &self.options,
+                select,
+            );
         }
         self.check_link_dest_exists()?;
         self.check_safe_names()?;
         self.check_pieces()?;
-        mirror::refuse_others(&self.hosts(), &self.sources, &self.options)?;
+        mirror::refuse_non_folders(&self.hosts(), &self.sources, &self.options)?;
         let items = match self.missing_above()? {
             Some((above, promised)) => self.items_in_new_folder(&above, &promised, select)?,
             None => self.items_at(self.found_again()?.as_ref(), select)?,
@@ -101,7 +107,7 @@ impl HostJob {
 
     /// How large requests are and how many are under way: one write where files are taken in order.
     pub(super) fn shape(&self, items: &[Item], reads: Reads) -> Shape {
-        let shape = request_plan::of(items, &self.options, reads, self.hashes());
+        let shape = request_plan::for_job(items, &self.options, reads, self.hashes());
         match self.target_disk.in_order {
             Some(_) => Shape { in_order: true, sink_depth: 1, ..shape },
             None => shape,
@@ -149,7 +155,8 @@ impl HostJob {
     }
 
     fn items_at(&self, found: Option<&PathAt>, select: &Select) -> Result<JobItems, Problem> {
-        let items = targets::items(&self.hosts(), &self.sources, &self.target, found, &self.options, select)?;
+        let items =
+            targets::resolve_items(&self.hosts(), &self.sources, &self.target, found, &self.options, select)?;
         items.0.iter().try_for_each(|item| self.check_verify(item))?;
         items.0.iter().try_for_each(|item| self.check_flags_heeded(item))?;
         neighbours::check_temporary_names(&items.0)?;
@@ -169,7 +176,7 @@ impl HostJob {
         let mut planned = Vec::new();
         for item in &items {
             match check_target_folder(item, &self.options).and_then(|()| check_entry_place(item)) {
-                Ok(()) => planned.push(self.planned(item)),
+                Ok(()) => planned.push(self.plan_item(item)),
                 Err(problem) => problems.push(problem),
             }
         }
@@ -181,7 +188,7 @@ impl HostJob {
     }
 
     /// The plan of one item: where it goes and how, from facts that are known without opening it.
-    fn planned(&self, item: &Item) -> Planned {
+    fn plan_item(&self, item: &Item) -> Planned {
         let facts = Facts {
             size_bytes: item.bytes().unwrap_or(0),
             cached: None,
@@ -201,7 +208,7 @@ impl HostJob {
         };
         let made = made(item);
         let how = made.unwrap_or_else(|| decide(&facts, &self.options).why).to_string();
-        let bytes = item.bytes().or_else(|| is_empty(item).then_some(0)).filter(|_| made.is_none());
+        let bytes = item.bytes().or_else(|| is_known_empty(item).then_some(0)).filter(|_| made.is_none());
         Planned { source: item.source.clone(), target, bytes, made, how }
     }
 }
@@ -220,7 +227,7 @@ fn check_entry_place(item: &Item) -> Result<(), Problem> {
 
 /// Whether a file is known to be empty. One that the kernel makes up says so whatever is in it; of another host none
 /// such is copied.
-fn is_empty(item: &Item) -> bool {
+fn is_known_empty(item: &Item) -> bool {
     if !item.meta.is_some_and(|meta| meta.kind == FileKind::Regular && meta.size_bytes == 0) {
         return false;
     }

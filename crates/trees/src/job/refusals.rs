@@ -51,7 +51,7 @@ impl HostJob {
             match self.platform.disk.metadata(path) {
                 Ok(meta) if meta.kind == FileKind::Folder => Ok(()),
                 Ok(_) => Err(wrong("is not a directory")),
-                Err(errno) => Err(wrong(&match self.in_target(path) {
+                Err(errno) => Err(wrong(&match self.path_in_target(path) {
                     Some(there) => format!(
                         "{}; rsync's path begins in the target, here it begins in the working directory: write '{}'",
                         crate::problem::system_words(errno.0),
@@ -64,7 +64,7 @@ impl HostJob {
     }
 
     /// The folder that a relative path names where it begins in the target. That may not be there yet.
-    fn in_target(&self, path: &Path) -> Option<PathBuf> {
+    fn path_in_target(&self, path: &Path) -> Option<PathBuf> {
         let target = self.target.local_path().filter(|_| path.is_relative())?;
         let mut there = PathBuf::new();
         for part in target.components().chain(path.components()) {

@@ -17,13 +17,13 @@ use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::PathAt;
 
 /// The request plan of a job. `hashes`: blocks are hashed.
-pub fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) -> Shape {
+pub fn for_job(items: &[Item], options: &Options, reads: Reads, hashes: bool) -> Shape {
     let usual = Options::defaults(reads);
     let source_serial = items.iter().any(Item::source_is_stream);
     let sink_serial = items.iter().any(Item::target_is_stream);
     let asked_bytes =
         options.tuning.request_bytes.unwrap_or_else(|| request_bytes(items, usual.request_bytes));
-    let [from, to] = stripes(items);
+    let [from, to] = stripe_maps(items);
     let request_bytes =
         from.iter().chain(&to).fold(asked_bytes, |bytes, stripe: &StripeMap| stripe.request_bytes(bytes));
     let depth = |asked: Option<u32>, usual: u32, stripe: Option<StripeMap>| {
@@ -48,7 +48,7 @@ pub fn of(items: &[Item], options: &Options, reads: Reads, hashes: bool) -> Shap
 }
 
 /// The stripe among sources and the one that is the target.
-fn stripes(items: &[Item]) -> [Option<StripeMap>; 2] {
+fn stripe_maps(items: &[Item]) -> [Option<StripeMap>; 2] {
     let from = items.iter().find_map(|item| match &item.source {
         Place::Stripe(stripe) => stripe.map(),
         _ => None,
@@ -79,7 +79,7 @@ pub struct SlotPool {
 }
 
 impl SlotPool {
-    pub fn of(options: &Options, has_twins: bool) -> SlotPool {
+    pub fn from_options(options: &Options, has_twins: bool) -> SlotPool {
         let bytes = options.limits.pool_bytes_max.unwrap_or(Options::POOL_BYTES_MAX);
         SlotPool { bytes, group_bytes: u64::MAX, has_twins }
     }
@@ -142,7 +142,7 @@ impl SlotPool {
 }
 
 /// To so many lanes a job of so many bytes may grow: only files from another host over a long path do.
-pub(crate) fn most_lanes(
+pub(crate) fn max_lanes(
     settings: &Settings<'_>,
     pool: SlotPool,
     is_far: bool,
@@ -184,7 +184,7 @@ pub fn for_path(shape: Shape, is_far: bool, lanes: u32, most: u32, pool: SlotPoo
 
 /// What another host sends before it is requested: all small files, unless some of them may stay as they are, as those
 /// of an earlier run. Then a request for each that is wanted costs less than the bytes of those that are not.
-pub fn ahead(options: &Options, compares: bool, target: Option<&PathAt>) -> AheadRequest {
+pub fn ahead_request(options: &Options, compares: bool, target: Option<&PathAt>) -> AheadRequest {
     let rules = name_flags::from_options(options, rustix::process::geteuid(), &[]);
     let list = OsStr::new(LIST_NAME);
     let stands = target.is_some_and(|target| target.metadata().is_ok());
@@ -224,7 +224,7 @@ pub(crate) fn null_fill(items: &[Item], only_null: bool) -> Option<Fill> {
 }
 
 /// How many blocks they have at most, where all sources are such.
-pub(crate) fn null_blocks(items: &[Item], request_bytes: u32) -> Option<u64> {
+pub(crate) fn max_null_blocks(items: &[Item], request_bytes: u32) -> Option<u64> {
     let blocks = |item: &Item| match item.source {
         // A lane may begin within a request.
         Place::Null { bytes: Some(bytes), .. } => Some(2 * bytes.div_ceil(request_bytes.max(1).into())),
@@ -236,7 +236,7 @@ pub(crate) fn null_blocks(items: &[Item], request_bytes: u32) -> Option<u64> {
 }
 
 /// Of the side that gives another host what it asks for: blocks are sent in the order of the asking.
-pub(crate) fn served(options: &Options, has_streams: bool) -> Shape {
+pub(crate) fn for_serving(options: &Options, has_streams: bool) -> Shape {
     let usual = Options::defaults(Reads::ForAnother);
     let shape = Shape {
         request_bytes: options.tuning.request_bytes.unwrap_or(usual.request_bytes),
@@ -249,7 +249,7 @@ pub(crate) fn served(options: &Options, has_streams: bool) -> Shape {
         assemble: true,
     };
     let lanes = options.tuning.lanes.unwrap_or(usual.lanes);
-    let shape = SlotPool::of(options, false).fitted(shape, options.tuning.source_depth, lanes);
+    let shape = SlotPool::from_options(options, false).fitted(shape, options.tuning.source_depth, lanes);
     Shape { source_depth_max: shape.source_depth, ..shape }
 }
 
@@ -265,7 +265,7 @@ pub(crate) fn lanes_for_pieces(options: &Options, has_trees: bool, hashes: bool)
 }
 
 /// Facts that decide about its defaults. `remote_host`: its sources lie at another host, where many files are as a tree.
-pub(crate) fn reads(items: &[Item], remote_host: bool) -> Reads {
+pub(crate) fn source_facts(items: &[Item], remote_host: bool) -> Reads {
     let are_many = items.len() > Options::defaults(Reads::FarFiles).source_depth as usize;
     let of_item = |item: &Item| match (remote_host, item.is_tree() || are_many) {
         (true, true) => Reads::FarTrees,
@@ -328,21 +328,21 @@ mod tests {
         };
         let fitted = |asked, lanes| {
             let options = options(asked);
-            let pool = SlotPool::of(&options, false);
-            let shape = pool.fitted(of(&[], &options, Reads::FarTrees, false), asked, lanes);
+            let pool = SlotPool::from_options(&options, false);
+            let shape = pool.fitted(for_job(&[], &options, Reads::FarTrees, false), asked, lanes);
             (shape.source_depth, pool.check(shape, lanes).is_ok())
         };
         // 4 lanes of 16 and 2 requests took 72 MiB.
         assert_eq!([2, 4, 16].map(|lanes| fitted(None, lanes)), [(14, true), (6, true), (1, false)]);
         assert_eq!([4, 8].map(|asked| fitted(Some(asked), 4)), [(4, true), (8, false)]);
-        let given = |lanes| served(&options(None).with(|it| it.tuning.lanes = Some(lanes)), false);
+        let given = |lanes| for_serving(&options(None).with(|it| it.tuning.lanes = Some(lanes)), false);
         assert_eq!([2, 10].map(|lanes| given(lanes).source_depth_max), [4, 2]);
     }
 
     #[test]
     fn a_control_group_with_little_memory_has_fewer_lanes_and_requests() {
         let options = Options::default().with(|it| it.tuning.request_bytes = Some(1 << 20));
-        let shape = of(&[], &options, Reads::Trees, false);
+        let shape = for_job(&[], &options, Reads::Trees, false);
         for (group, twins, lanes, depth) in [
             (None, true, 4, 2),
             (Some(64 << 20), true, 4, 2),
@@ -364,7 +364,7 @@ mod tests {
     #[test]
     fn what_is_checked_is_what_the_run_has() {
         let shape = |reads| {
-            of(&[], &Options::default().with(|it| it.tuning.request_bytes = Some(1 << 20)), reads, false)
+            for_job(&[], &Options::default().with(|it| it.tuning.request_bytes = Some(1 << 20)), reads, false)
         };
         let refused = POOL.check(shape(Reads::FarTrees), 256).expect_err("4.5 GiB");
         assert!(refused.starts_with("256 lanes x 18 requests of 1.0 MiB need 4.5 GiB"), "{refused}");

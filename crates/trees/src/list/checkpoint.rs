@@ -103,7 +103,7 @@ impl Checkpoint {
     }
 
     /// Watches the file system of this folder for what could not be written; one that cannot be watched ends the list.
-    pub(crate) fn witness(&self, device: u64, folder: &File, path: &Path) {
+    pub(crate) fn watch_file_system(&self, device: u64, folder: &File, path: &Path) {
         let mut folders = locked(&self.book.folders);
         if folders.contains_key(&device) {
             return;
@@ -388,7 +388,7 @@ mod tests {
         std::fs::write(&path, [7; HEADER_BYTES]).expect("room");
         let file = File::options().read(true).write(true).open(&path).expect("it was made");
         let checkpoint = Checkpoint::begin(Handle::Os(file), HEADER_BYTES as u64, HEADER, sync, device);
-        checkpoint.witness(1, &File::open(home.path()).expect("it was made"), home.path());
+        checkpoint.watch_file_system(1, &File::open(home.path()).expect("it was made"), home.path());
         (home, path, checkpoint)
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct SourceRoot {
 
 impl SourceRoot {
     /// The root of a source, on this host or another one; zeros for what lies in no folder.
-    pub(crate) fn of(origin: &Origin, meta: &Meta) -> SourceRoot {
+    pub(crate) fn from_origin(origin: &Origin, meta: &Meta) -> SourceRoot {
         match origin {
             Origin::Here(folder) => SourceRoot::here(&folder.file),
             Origin::There(folder) => match folder.host() {
@@ -74,10 +74,10 @@ fn without_port(place: &str) -> &str {
 }
 
 /// The header of a list that is begun now for this open folder.
-pub(crate) fn header(folder: &File, source: &SourceRoot, options: &Options, is_new: bool) -> Header {
+pub(crate) fn new_header(folder: &File, source: &SourceRoot, options: &Options, is_new: bool) -> Header {
     let (target, mount) = root_of(folder);
-    let life = Life { boot: boot(), mount, source: source.life, options: digest(options) };
-    let (loses_times, selection) = (!options.attributes.keep.times, selected(options));
+    let life = Life { boot: boot(), mount, source: source.life, options: attribute_options_sum(options) };
+    let (loses_times, selection) = (!options.attributes.keep.times, selection_sum(options));
     let (source, source_host) = (source.root, source.host);
     Header {
         source,
@@ -104,7 +104,7 @@ fn root_of(folder: &File) -> (RootId, u64) {
 }
 
 /// A number that differs where options would give a copied file other attributes, or promise something else of it.
-fn digest(options: &Options) -> u64 {
+fn attribute_options_sum(options: &Options) -> u64 {
     let Keep { mode, acl, owner, times, xattrs, links, numeric_ids, given } = options.attributes.keep;
     let kept = [
         mode,
@@ -126,7 +126,7 @@ fn digest(options: &Options) -> u64 {
 }
 
 /// A digest of the names that a copy deals with; 0 for all.
-pub(crate) fn selected(options: &Options) -> u64 {
+pub(crate) fn selection_sum(options: &Options) -> u64 {
     let tagged = |sum: u64, (tag, bytes): (u64, &[u8])| {
         fnv(fnv(sum, &[tag, bytes.len() as u64].map(u64::to_le_bytes).concat()), bytes)
     };
@@ -202,25 +202,25 @@ mod tests {
             Options::default().with(|it| it.durability.verify = true),
             Options::default().with(|it| it.durability.sync = Sync::None),
         ];
-        assert!(others.iter().all(|other| digest(other) != digest(&usual)));
+        assert!(others.iter().all(|other| attribute_options_sum(other) != attribute_options_sum(&usual)));
         let same = Options::default().with(|it| {
             it.tuning.lanes = Some(3);
             it.durability.sync = Sync::Each;
             it.deletion.delete = true;
         });
-        assert_eq!(digest(&same), digest(&usual));
+        assert_eq!(attribute_options_sum(&same), attribute_options_sum(&usual));
         // A mark tells of a copy of the very source: whatever is left alone elsewhere, that is right.
         let other_files = Options::default().with(|it| {
             it.comparison.update = Update::Differs;
             it.comparison.size_only = true;
         });
-        assert_eq!(digest(&other_files), digest(&usual));
+        assert_eq!(attribute_options_sum(&other_files), attribute_options_sum(&usual));
     }
 
     #[test]
     fn other_names_have_another_digest() {
         let of = |selection: &[Selection], one_file_system| {
-            selected(&Options::default().with(|it| {
+            selection_sum(&Options::default().with(|it| {
                 it.selection.rules = selection.to_vec();
                 it.selection.one_file_system = one_file_system;
             }))

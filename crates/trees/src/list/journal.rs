@@ -20,8 +20,8 @@ use datapump_core::journal::{HEADER_BYTES, Header, JournalEntry, PathSum, is_lis
 use datapump_engine::{Errno, Handle};
 
 use crate::list::checkpoint::{Checkpoint, Written};
-use crate::list::header::{SourceRoot, header};
-use crate::list::list_clock::since;
+use crate::list::header::{SourceRoot, new_header};
+use crate::list::list_clock::time_after;
 use crate::list::list_file::{header_in, open_own};
 use crate::lock::StateLock;
 use crate::problem::{Class, Operation, Problem, shown_path};
@@ -96,26 +96,29 @@ impl TreeJournal {
             let words = "another pump is copying into this folder; wait for it to end";
             return Err(Problem::new(Class::Refused, Operation::Lock, &name, words));
         }
-        let this = header(folder, source, options, anew);
+        let this = new_header(folder, source, options, anew);
         let (stood, why) = (!standing.is_new && !anew, standing.why_doubtful);
         if let Some(why) = why.filter(|_| stood && !is_of_copy(&standing.file, &this)) {
             return Ok(Kept::Ignored(ignored(&name, why)));
         }
         let meta = standing.file.meta().map_err(|errno| system(Operation::Stat, errno))?;
-        let earlier =
-            if stood { read(standing.file.os(), &name, &this)? } else { Earlier::none(this, meta.ctime_ns) };
+        let earlier = if stood {
+            read_list(standing.file.os(), &name, &this)?
+        } else {
+            Earlier::none(this, meta.ctime_ns)
+        };
         let earlier = if why.is_none() { earlier } else { earlier.of_nobody() };
         let (device, sync) =
             (datapump_files::disk::file_meta(folder).map(|meta| meta.device), options.durability.sync);
         let device = device.map_err(|errno| system(Operation::Stat, errno))?;
-        let since_ns = if stood { since(&standing.file) } else { 0 };
+        let since_ns = if stood { time_after(&standing.file) } else { 0 };
         let found = FoundList { stood, is_believed: why.is_none(), earlier };
         // A clock that does not go says nothing: what then counts is when the list changed last.
         let begun_ns = if stood && since_ns < i128::MAX { since_ns } else { meta.ctime_ns };
         let this = Header { begun_ns, ..this };
         // Locked until it is gone.
         let made = standing.is_new.then(|| standing.file.os().try_clone());
-        let journal = TreeJournal::go_on(open.clone(), standing.file, found, this, device, sync);
+        let journal = TreeJournal::resume(open.clone(), standing.file, found, this, device, sync);
         let journal = journal.map(|journal| TreeJournal { since_ns, id: id(&meta), ..journal });
         let journal = journal.map_err(|errno| {
             // One that this run could not write holds nothing.
@@ -130,7 +133,7 @@ impl TreeJournal {
     }
 
     /// Writes the header of what earlier copies and this one left, and goes on behind the marks that count.
-    fn go_on(
+    fn resume(
         folder: Folder,
         file: Handle,
         found: FoundList,
@@ -173,15 +176,15 @@ impl TreeJournal {
     }
 
     /// What a dry run may know of the list of an unfinished copy; nothing is locked or written.
-    pub(crate) fn look(
+    pub(crate) fn open_for_dry_run(
         folder: &Arc<File>,
         path: &Path,
         source: &SourceRoot,
         options: &Options,
     ) -> Option<TreeJournal> {
         let file = open_own(folder)?.ok()?;
-        let this = header(folder, source, options, false);
-        let Earlier { header, marks } = read(&file, &path.join(LIST_NAME), &this).ok()?;
+        let this = new_header(folder, source, options, false);
+        let Earlier { header, marks } = read_list(&file, &path.join(LIST_NAME), &this).ok()?;
         Some(TreeJournal {
             folder: Folder::Os(Arc::clone(folder)),
             checkpoint: None,
@@ -207,7 +210,7 @@ impl TreeJournal {
 
     /// Files are also written on another file system, below this folder.
     pub(crate) fn witness(&self, device: u64, folder: &File, path: &Path) {
-        self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.witness(device, folder, path));
+        self.checkpoint.as_ref().inspect(|checkpoint| checkpoint.watch_file_system(device, folder, path));
     }
 
     /// Whether the list goes when the copy has ended, after which everything in the tree is right or something failed.
@@ -221,7 +224,7 @@ impl TreeJournal {
 
     /// Whether an earlier run committed this file and nothing changed since.
     pub(crate) fn has(&self, folder: &PathSum, name: &OsStr, source: &Meta, target: &Meta) -> bool {
-        let has = || self.earlier.binary_search(&mark(folder, name, source, target)).is_ok();
+        let has = || self.earlier.binary_search(&file_mark(folder, name, source, target)).is_ok();
         let has = !self.earlier.is_empty() && has();
         if has {
             self.know(target);
@@ -321,7 +324,7 @@ pub(crate) enum Kept {
 
 impl Kept {
     /// Gives the list, if there is one, and reports what is to be known of it.
-    pub(crate) fn told(self, ledger: &Ledger<'_>) -> Option<TreeJournal> {
+    pub(crate) fn report(self, ledger: &Ledger<'_>) -> Option<TreeJournal> {
         match self {
             Kept::List(journal) => {
                 ledger.leaves(CutLeaves::Resumable);
@@ -417,7 +420,7 @@ impl Earlier {
 }
 
 /// Reads a list: whether the folder was new then, and the marks of earlier runs.
-fn read(file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem> {
+fn read_list(file: &File, name: &Path, this: &Header) -> Result<Earlier, Problem> {
     let bytes = read_whole(file).map_err(|errno| Problem::system(Operation::Read, name, errno.0))?;
     // What a list does not tell itself its file may. Whatever names its copies dealt with, it were not fewer than all.
     let unknown = Earlier::none(Header { selection: 0, ..*this }, origin(file).0);
@@ -457,7 +460,7 @@ fn write_header(file: &Handle, header: &Header, marks: usize) -> Result<(), Errn
 }
 
 /// The mark of a file that was committed; the sum is that of its folder's path.
-pub(crate) fn mark(folder: &PathSum, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
+pub(crate) fn file_mark(folder: &PathSum, name: &OsStr, source: &Meta, target: &Meta) -> u64 {
     JournalEntry {
         path: folder.name(name.as_bytes()),
         inode: target.inode,

@@ -18,7 +18,7 @@ const TICK_WAITS: u32 = 12;
 
 /// A time later than what stands there, by the file system's own clock, which goes by ticks (4 ms on ext4, 2 s on FAT).
 /// One that does not go leaves everything in doubt.
-pub(crate) fn since(list: &Handle) -> i128 {
+pub(crate) fn time_after(list: &Handle) -> i128 {
     let tick = || {
         AttributeHolder::Open(list.os()).set_times(&NOW).ok()?;
         list.meta().ok().map(|meta| meta.ctime_ns)

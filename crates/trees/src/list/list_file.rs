@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datapump_core::journal::{HEADER_BYTES, Header};
 
-use crate::list::header::{SourceRoot, header, is_of_folder};
+use crate::list::header::{SourceRoot, is_of_folder, new_header};
 use crate::problem::shown_path;
 use crate::setup::options::Options;
 use datapump_core::name::Unverified;
@@ -64,7 +64,7 @@ pub(crate) fn was_made_for(
     };
     let file = file.map_err(leads_nowhere)?;
     let (Some(found), Some(source)) = (header_in(&file), source()) else { return Ok(false) };
-    let expected = header(folder, &source, options, true);
+    let expected = new_header(folder, &source, options, true);
     Ok(found.is_new && found.is_of_source(&expected) && found.is_of_target(&expected))
 }
 

@@ -49,12 +49,12 @@ impl<'run> Swept<'run> {
 
     /// Removes what killed runs left in the folder; goes into folders that the source does not have.
     fn sweep(&self) {
-        let batches = listed::batches(|cookie| listed::list(self.open, cookie));
+        let batches = listed::name_batches(|cookie| listed::list(self.open, cookie));
         for name in batches.map_while(Result::ok).flatten() {
             let is_temporary = is_temporary(&name.name);
             if is_folder(self.open, &name) {
                 if self.is_gone(&name.name) {
-                    self.enter(&name.name);
+                    self.sweep_unfinished(&name.name);
                 }
             } else if is_temporary && self.is_gone(&name.name) {
                 self.remove(&name.name);
@@ -64,12 +64,12 @@ impl<'run> Swept<'run> {
 
     /// Whether it is no name of the source.
     fn is_gone(&self, name: &OsStr) -> bool {
-        self.source.is_none_or(|source| matches!(source.if_there(name, || name.into()), Ok(None)))
+        self.source.is_none_or(|source| matches!(source.metadata_if_exists(name, || name.into()), Ok(None)))
     }
 
     /// Sweeps a folder that a copy made and did not finish. One on another file system, or with a list of its own, is left to
     /// others.
-    fn enter(&self, name: &OsStr) {
+    fn sweep_unfinished(&self, name: &OsStr) {
         let Ok(folder) = names::open_folder(self.open, name).map(Arc::new) else { return };
         let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
         let has_list = names::metadata(&folder, OsStr::new(LIST_NAME)).is_ok();
@@ -141,7 +141,7 @@ impl<'run> Swept<'run> {
     fn source_has(&self, may_be: impl Fn(&Name) -> bool, is_it: impl Fn(&Name, &Meta) -> bool) -> bool {
         let Some(source) = self.source else { return false };
         let found = |name: &Name| source.metadata(name, PathBuf::new).is_ok_and(|meta| is_it(name, &meta));
-        let batches = listed::batches(|cookie| source.list(cookie, true, Path::new("")));
+        let batches = listed::name_batches(|cookie| source.list(cookie, true, Path::new("")));
         batches.map_while(Result::ok).flatten().any(|name| may_be(&name) && found(&name))
     }
 

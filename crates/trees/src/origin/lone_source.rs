@@ -39,7 +39,7 @@ impl RemoteOrigin for LoneSource {
     }
 
     fn look_at(&self, _name: &OsStr, _path: &Path) -> Result<ListedEntry, Problem> {
-        Ok(ListedEntry::of_file(self.meta))
+        Ok(ListedEntry::from_meta(self.meta))
     }
 
     /// It carries nothing besides.

@@ -38,7 +38,7 @@ pub(super) fn is_entry(
 }
 
 /// Resolves the target of a source that is dealt with as in a tree. Refuses a descriptor, and a link that would have no name.
-pub(super) fn as_entry(
+pub(super) fn resolve_entry(
     source: &Place,
     meta: Option<&Meta>,
     found: Option<&PathAt>,
@@ -52,10 +52,10 @@ pub(super) fn as_entry(
     // Where several are named there is a folder.
     let new_name = found.filter(|at| folder.is_none() && at.name().is_some());
     if let Some(at) = new_name {
-        return entry(at.clone(), is_link);
+        return entry_target(at.clone(), is_link);
     }
     match (folder, own_name(source), source.path()) {
-        (Some(folder), Some(name), _) => entry(folder.child(name), is_link),
+        (Some(folder), Some(name), _) => entry_target(folder.child(name), is_link),
         (_, _, path) if is_link => {
             let words = format!("is a symbolic link, and stays one among files only; {FOLLOW_INSTEAD}");
             Err(Problem::new(Class::Usage, Operation::Copy, path.unwrap_or(Path::new("")), words))
@@ -70,7 +70,7 @@ pub(super) fn as_entry(
 
 /// A device is more than its name, and programs write to what they have open by such a name: a link in its place would
 /// lead them elsewhere.
-fn entry(at: PathAt, is_link: bool) -> Result<Target, Problem> {
+fn entry_target(at: PathAt, is_link: bool) -> Result<Target, Problem> {
     let words = match at.metadata_of_name().map(|meta| meta.kind) {
         _ if !is_link => return Ok(Target::Entry(at)),
         Ok(FileKind::BlockDevice | FileKind::CharDevice) => {

@@ -126,7 +126,7 @@ impl Guard {
     /// The same for a run, which also knows what the targets show and whose their names are.
     pub(crate) fn of_run(items: &[Item], rules: GuardRules<'_>, other: Option<&dyn SourceHost>) -> Guard {
         let mut guard = Guard {
-            shown: shown::in_targets(items, rules),
+            shown: shown::folders_shown_in_targets(items, rules),
             claims: TargetClaims::new(items, rules.options),
             followed: FollowedLinks::new(items, rules.options),
             ..Guard::new(items, rules, other)
@@ -140,7 +140,7 @@ impl Guard {
     }
 
     /// Refuses to replace, write into or remove an entry that this command reads or keeps.
-    pub(crate) fn destroy(
+    pub(crate) fn check_destroy(
         &self,
         entry: ExistingEntry<'_>,
         how: Destruction,
@@ -156,7 +156,7 @@ impl Guard {
 
     /// Why an entry must stay.
     pub(crate) fn why_kept(&self, entry: ExistingEntry<'_>, how: Destruction) -> Option<String> {
-        if let Some(source) = self.read_by(entry, how) {
+        if let Some(source) = self.source_of_entry(entry, how) {
             return Some(source.words(how));
         }
         if self.followed.read(id(entry.meta)) {
@@ -167,7 +167,7 @@ impl Guard {
     }
 
     /// The source that an entry is, or that is reached by it.
-    fn read_by(&self, entry: ExistingEntry<'_>, how: Destruction) -> Option<&ReadSource> {
+    fn source_of_entry(&self, entry: ExistingEntry<'_>, how: Destruction) -> Option<&ReadSource> {
         let meta = entry.meta;
         let known = [true, false].map(|is_entry| self.by_identity.get(&ReadIdentity::new(meta, is_entry)));
         let is_lost = |source: &ReadSource| {
@@ -175,11 +175,13 @@ impl Guard {
             !(may_stay && meta.kind != FileKind::BlockDevice) || source.is_read_by(entry)
         };
         let mut sources = known.into_iter().flatten().flatten().map(|index| &self.sources[*index]);
-        sources.find(|source| source.is_the(entry) && is_lost(source)).or_else(|| self.reached_by(meta))
+        sources
+            .find(|source| source.is_the(entry) && is_lost(source))
+            .or_else(|| self.source_behind_link(meta))
     }
 
     /// The source whose path leads through a link.
-    fn reached_by(&self, meta: &Meta) -> Option<&ReadSource> {
+    fn source_behind_link(&self, meta: &Meta) -> Option<&ReadSource> {
         if meta.kind != FileKind::Symlink {
             return None;
         }
@@ -197,7 +199,7 @@ impl Guard {
     /// Whether it is a source, or a link on the way to one: no backup takes its name.
     pub(crate) fn reads(&self, existing: &Meta) -> bool {
         self.by_identity.contains_key(&ReadIdentity::new(existing, true))
-            || self.reached_by(existing).is_some()
+            || self.source_behind_link(existing).is_some()
     }
 
     /// Whether it is a file that is written beside the copy.
@@ -230,13 +232,13 @@ impl Guard {
         let mut owners = self.owners.lock();
         let owners = owners.entry(own).or_default();
         match names::metadata(folder, name) {
-            Ok(existing) if !owners.take(folder, &existing, name) => return None,
+            Ok(existing) if !owners.claim(folder, &existing, name) => return None,
             Ok(_) => {}
             Err(_) => owners.note_made(name),
         }
         let given = give();
         if let Ok(made) = names::metadata(folder, name) {
-            owners.take(folder, &made, name);
+            owners.claim(folder, &made, name);
         }
         Some(given)
     }

@@ -29,13 +29,13 @@ use datapump_files::followed::leads_out;
 use super::hosts::Hosts;
 use super::item::{Item, Target, UNSAFE_LINK, own_name};
 use super::resolve::{
-    goes_on_in, is_copied, refuse_leading_out, refuse_trees, resolve, resolve_tree, source_meta,
+    is_copied, is_resumed_in, refuse_leading_out, refuse_trees, resolve, resolve_tree, source_meta,
     target_folder,
 };
 use super::{argument, nesting};
 
 /// The items of a copy, and the sources that cannot be copied. An error means that nothing may be written at all.
-pub(crate) fn items(
+pub(crate) fn resolve_items(
     hosts: &Hosts<'_>,
     sources: &[Place],
     target: &Place,
@@ -49,7 +49,7 @@ pub(crate) fn items(
     let (mut items, mut problems, mut excluded) = (Vec::new(), Vec::new(), Vec::new());
     let mut names = TargetNames::new(options.durability.inplace);
     for (number, source) in (0..).zip(sources) {
-        match goal.item(&mut names, number, source) {
+        match goal.resolve_item(&mut names, number, source) {
             Ok(Some(item)) => items.push(item),
             Ok(None) => excluded.push(source),
             Err(Unfit::Alone(problem)) => problems.push(problem),
@@ -64,14 +64,14 @@ pub(crate) fn items(
     let rules = GuardRules { options, select };
     let start = Start { hosts, items: &items, excluded: &excluded, target: found, folder, rules };
     start.check()?;
-    let covered = start.covered();
-    leave_to_trees(&mut items, covered);
+    let covered = start.covered_sources();
+    remove_covered(&mut items, covered);
     if problems.is_empty() {
         refuse_flags_of_folders(&items, options)?;
     }
     refuse_trees(&items, options)?;
     foreign_link::refuse(&items, options)?;
-    backups::check(&items, options, hosts.is_confined)?;
+    backups::check_backup_folder(&items, options, hosts.is_confined)?;
     Ok((items, problems))
 }
 
@@ -91,7 +91,7 @@ fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Result<(), Prob
 }
 
 /// Removes the items that a tree copies as well.
-fn leave_to_trees(items: &mut Vec<Item>, covered: Vec<CoveredSource>) {
+fn remove_covered(items: &mut Vec<Item>, covered: Vec<CoveredSource>) {
     for CoveredSource { source, tree } in covered {
         let Some(at) = items.iter().position(|item| item.number == source) else { continue };
         let source = items.remove(at).source;
@@ -105,7 +105,7 @@ fn leave_to_trees(items: &mut Vec<Item>, covered: Vec<CoveredSource>) {
 }
 
 /// The targets for a report, as far as it has room: of names without end it is the first ones.
-pub(crate) fn names_of(items: &[Item]) -> Vec<String> {
+pub(crate) fn reported_targets(items: &[Item]) -> Vec<String> {
     const NAMES: usize = 1000;
     const BYTES: usize = 64 << 10;
     let mut bytes = 0;
@@ -157,7 +157,12 @@ struct Goal<'job> {
 
 impl Goal<'_> {
     /// The item of a source; none if that is excluded.
-    fn item(self, names: &mut TargetNames, number: u32, source: &Place) -> Result<Option<Item>, Unfit> {
+    fn resolve_item(
+        self,
+        names: &mut TargetNames,
+        number: u32,
+        source: &Place,
+    ) -> Result<Option<Item>, Unfit> {
         let Goal { hosts, options, several, .. } = self;
         let meta =
             source_meta(hosts, number, source, several, options).map_err(|problem| match problem.class {
@@ -165,15 +170,16 @@ impl Goal<'_> {
                 Class::Usage if !several => Unfit::All(problem),
                 _ => Unfit::Alone(problem),
             })?;
-        let Some(Resolved { target, told, patterns_above }) = self.resolved(source, meta.as_ref())? else {
+        let Some(Resolved { target, told, patterns_above }) = self.resolve_target(source, meta.as_ref())?
+        else {
             return Ok(None);
         };
-        unsafe_remote_link(hosts, number, source, &target, options).map_err(Unfit::All)?;
+        refuse_unsafe_link(hosts, number, source, &target, options).map_err(Unfit::All)?;
         stripe_refusals::check_members_apart(hosts, source, meta.as_ref(), &target).map_err(Unfit::All)?;
         if hosts.is_confined {
             refuse_leading_out(&target).map_err(Unfit::All)?;
         }
-        let is_first = names.take(&target, source, meta.as_ref()).map_err(Unfit::All)?;
+        let is_first = names.assign(&target, source, meta.as_ref()).map_err(Unfit::All)?;
         if let Some(path) = target.path().filter(|_| !is_first) {
             return Err(Unfit::Twice(path.to_path_buf()));
         }
@@ -192,15 +198,17 @@ impl Goal<'_> {
     }
 
     /// Where a source goes, and what is told of that; nothing if it is excluded.
-    fn resolved(self, source: &Place, meta: Option<&Meta>) -> Result<Option<Resolved>, Unfit> {
+    fn resolve_target(self, source: &Place, meta: Option<&Meta>) -> Result<Option<Resolved>, Unfit> {
         let Goal { hosts, target, found, folder, options, select, several } = self;
         let is_folder = meta.is_some_and(|meta| meta.kind == FileKind::Folder);
         // What stands for its content goes nowhere else whatever a list says.
         let into = folder.filter(|_| is_folder && !source.stands_for_content());
-        let (goes_on, warning) = goes_on_in(hosts, into, source, meta, options);
+        let (goes_on, warning) = is_resumed_in(hosts, into, source, meta, options);
         let nests = into.filter(|_| !goes_on).zip(own_name(source));
         let notice = || {
-            nests.and_then(|(folder, name)| nesting::notice(source, folder, name, options)).map(Event::Notice)
+            nests
+                .and_then(|(folder, name)| nesting::nesting_notice(source, folder, name, options))
+                .map(Event::Notice)
         };
         let told = warning.map(Event::Warning).or_else(notice);
         // A folder whose content goes to the target itself is the root of the copy and has no name in it.
@@ -215,7 +223,7 @@ impl Goal<'_> {
         let resolved = if is_folder {
             resolve_tree(source, goes_on, target, found, folder)
         } else if meta.is_some_and(|meta| argument::is_entry(hosts, several, source, meta, options)) {
-            argument::as_entry(source, meta, found, folder)
+            argument::resolve_entry(source, meta, found, folder)
         } else {
             resolve(hosts, source, meta, target, found, folder, options)
         };
@@ -228,7 +236,7 @@ impl Goal<'_> {
 }
 
 /// Refuses a link of another host that stays one where `--safe-links` leaves it out.
-fn unsafe_remote_link(
+fn refuse_unsafe_link(
     hosts: &Hosts<'_>,
     number: u32,
     source: &Place,

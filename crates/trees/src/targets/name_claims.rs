@@ -15,7 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 
-use crate::listed::batches;
+use crate::listed::name_batches;
 use crate::lock::StateLock;
 use datapump_files::disk::{self, FileKind, Meta, names};
 use datapump_files::identity::{FileId, id};
@@ -66,7 +66,7 @@ impl Claims {
     }
 
     /// Claims an entry that a name found, or that was just made under it; false if it belongs to another name.
-    pub(crate) fn take(&self, folder: &File, entry: &Meta, name: &OsStr) -> bool {
+    pub(crate) fn claim(&self, folder: &File, entry: &Meta, name: &OsStr) -> bool {
         let mut claimed = self.0.lock();
         let ClaimedNames { owners, entries, known } = &mut *claimed;
         let file = id(entry);
@@ -167,7 +167,7 @@ fn counted(folder: &File) -> HashMap<FileId, usize> {
 /// systems list what an open one held when it was opened.
 fn each_name(folder: &File, mut deal: impl FnMut(&OsStr)) {
     let Ok(folder) = names::open_folder(folder, OsStr::new(".")) else { return };
-    let batches = batches(|cookie| names::list(&folder, cookie));
+    let batches = name_batches(|cookie| names::list(&folder, cookie));
     batches.map_while(Result::ok).flatten().for_each(|name| deal(&name.name));
 }
 
@@ -195,23 +195,23 @@ mod tests {
             ("linked", "linked", true),
             ("linked", "LINKED", false),
         ] {
-            assert_eq!(claims.take(&folder, &found(entry), OsStr::new(name)), expected, "{name}");
+            assert_eq!(claims.claim(&folder, &found(entry), OsStr::new(name)), expected, "{name}");
         }
         // Another file of the same number has an entry of its own; another name of it has none.
         std::fs::write(path("numbered"), "n").expect("room");
-        assert!(claims.take(&folder, &found("b"), OsStr::new("numbered")), "a file of its own");
-        assert!(!claims.take(&folder, &found("b"), OsStr::new("NUMBERED")), "the same entry");
+        assert!(claims.claim(&folder, &found("b"), OsStr::new("numbered")), "a file of its own");
+        assert!(!claims.claim(&folder, &found("b"), OsStr::new("NUMBERED")), "the same entry");
         // What was made where nothing stood counts as listed, until the folder lists it otherwise.
         std::fs::write(path("made"), "m").expect("room");
         for made in ["made", "MADE"] {
             claims.note_made(OsStr::new(made));
-            assert!(claims.take(&folder, &found("b"), OsStr::new(made)), "{made}");
+            assert!(claims.claim(&folder, &found("b"), OsStr::new(made)), "{made}");
         }
         std::fs::write(path("other"), "o").expect("room");
-        assert!(!claims.take(&folder, &found("b"), OsStr::new("other")), "MADE is listed otherwise");
+        assert!(!claims.claim(&folder, &found("b"), OsStr::new("other")), "MADE is listed otherwise");
         // The number of what was replaced is used again.
         let (b, b_path) = (found("b"), path("b"));
         std::fs::rename(path("a"), b_path).expect("one folder");
-        assert!(!claims.take(&folder, &b, OsStr::new("c")), "nothing stands under this name");
+        assert!(!claims.claim(&folder, &b, OsStr::new("c")), "nothing stands under this name");
     }
 }

@@ -12,7 +12,12 @@ use datapump_files::disk::{PathAt, names};
 
 /// A folder below which the source has no name yet, although the flags are those of a mirror, or the folder holds what
 /// the source holds: a second run of a command that made it. Both spellings are said.
-pub(super) fn notice(source: &Place, folder: &PathAt, name: &OsStr, options: &Options) -> Option<String> {
+pub(super) fn nesting_notice(
+    source: &Place,
+    folder: &PathAt,
+    name: &OsStr,
+    options: &Options,
+) -> Option<String> {
     let below = folder.child(name);
     if below.metadata_of_name().is_ok() {
         return None;

@@ -159,7 +159,7 @@ pub(super) fn resolve(
     let found = match (target, found) {
         (Place::Stream, _) => return Ok(Target::Stream),
         (Place::Path(_), Some(found)) => found,
-        (Place::Stripe(stripe), _) => return stripe_refusals::target(hosts, source, stripe, options),
+        (Place::Stripe(stripe), _) => return stripe_refusals::stripe_target(hosts, source, stripe, options),
         (Place::Null { .. } | Place::Path(_), _) => return Ok(Target::Null),
         (Place::Remote(_), _) => {
             return Err(Problem::usage("both places are on other hosts; copy in two steps"));
@@ -176,7 +176,7 @@ pub(super) fn resolve(
             usage(&folder.path, words)
         })?),
     };
-    if is_set_aside(&at, options) {
+    if link_itself_is_replaced(&at, options) {
         return Ok(Target::File(at.itself()));
     }
     match at.metadata() {
@@ -184,7 +184,7 @@ pub(super) fn resolve(
         Ok(existing) if existing.kind == FileKind::Folder && replaces_folder(source, meta, &at, options) => {
             Ok(Target::File(at))
         }
-        Ok(meta) => existing(hosts, at, &meta, options),
+        Ok(meta) => resolve_existing(hosts, at, &meta, options),
         Err(errno) if at.is_symlink() => Err(unfollowed(&at.path, errno)),
         // The name of a file that is longer than 255 bytes is known to be refused before its bytes are moved.
         Err(errno) if errno == Errno::ENAMETOOLONG => {
@@ -204,7 +204,7 @@ fn replaces_folder(source: &Place, meta: Option<&Meta>, at: &PathAt, options: &O
 
 /// Whether a symbolic link in the place of a target is the backup itself, as with cp and rsync, instead of leading to
 /// what is written. Names of open files stay what they are, and so does a link to a device that --devices overwrites.
-fn is_set_aside(at: &PathAt, options: &Options) -> bool {
+fn link_itself_is_replaced(at: &PathAt, options: &Options) -> bool {
     let leads_to_device =
         || at.metadata().is_ok_and(|meta| meta.kind == FileKind::BlockDevice) && options.place.devices;
     options.backup.is_some()
@@ -216,7 +216,7 @@ fn is_set_aside(at: &PathAt, options: &Options) -> bool {
 }
 
 /// Whether a folder was made by an earlier run of this copy that was interrupted; a message if its list is not believed.
-pub(super) fn goes_on_in(
+pub(super) fn is_resumed_in(
     hosts: &Hosts<'_>,
     folder: Option<&PathAt>,
     source: &Place,
@@ -287,10 +287,15 @@ pub(super) fn resolve_tree(
 }
 
 /// The target that an existing entry is, by its kind. Refuses folders, sockets, and devices without `--devices`.
-fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Result<Target, Problem> {
+fn resolve_existing(
+    hosts: &Hosts<'_>,
+    at: PathAt,
+    meta: &Meta,
+    options: &Options,
+) -> Result<Target, Problem> {
     match meta.kind {
         FileKind::Regular | FileKind::Symlink if hosts.is_confined => Ok(Target::File(at)),
-        FileKind::Regular | FileKind::Symlink => behind_links(at, meta).map(Target::File),
+        FileKind::Regular | FileKind::Symlink => file_behind_links(at, meta).map(Target::File),
         FileKind::CharDevice | FileKind::Fifo => Ok(Target::Special(at)),
         FileKind::BlockDevice if options.place.devices => Ok(Target::Device(at)),
         FileKind::BlockDevice => {
@@ -307,7 +312,7 @@ fn existing(hosts: &Hosts<'_>, at: PathAt, meta: &Meta, options: &Options) -> Re
 /// The file that a symbolic link points to: the copy replaces that file, and the link stays. It must be the one that
 /// the system itself was led to, which refuses some links of other users. A descriptor is refused: a rename would
 /// replace the file by its name, and what is open would stay as it was.
-fn behind_links(at: PathAt, meta: &Meta) -> Result<PathAt, Problem> {
+fn file_behind_links(at: PathAt, meta: &Meta) -> Result<PathAt, Problem> {
     let path = at.path.clone();
     if let Some(number) = at.descriptor() {
         let words = format!(

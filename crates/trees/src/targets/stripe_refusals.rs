@@ -13,7 +13,7 @@ use crate::targets::item::Target;
 use datapump_files::disk::Meta;
 
 /// The stripe as the target of a source.
-pub(crate) fn target(
+pub(crate) fn stripe_target(
     hosts: &Hosts<'_>,
     source: &Place,
     stripe: &Stripe,

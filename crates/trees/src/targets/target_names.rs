@@ -49,7 +49,7 @@ impl TargetNames {
 
     /// Gives a target to a source. False: the same source has it already. Errors: another source has it. Folders are merged
     /// where the user named the folder that they go to.
-    pub(crate) fn take(
+    pub(crate) fn assign(
         &mut self,
         target: &Target,
         source: &Place,

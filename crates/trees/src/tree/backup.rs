@@ -20,7 +20,7 @@ use crate::folder::backup_place::not_set_aside;
 use crate::folder::directory::Directory;
 use crate::folder::root::Root;
 use crate::folder::side::FolderSide;
-use crate::list::header::selected;
+use crate::list::header::selection_sum;
 use crate::list::journal::TreeJournal;
 use crate::place::Place;
 use crate::problem::{Problem, system_words};
@@ -103,7 +103,7 @@ impl<'run> TakenName<'run> {
     /// The entry that a backup is kept of, and whether that is certain to be no copy of this command: none where there is
     /// none, or a folder, or what this run, or an earlier session or run of this command, put there. `was_put` is what
     /// notes say of that.
-    fn existing(&self, shared: &Shared<'_>, was_put: bool) -> Outcome<Option<(Meta, bool)>> {
+    fn existing_to_back_up(&self, shared: &Shared<'_>, was_put: bool) -> Outcome<Option<(Meta, bool)>> {
         let stood = match names::metadata(self.folder, self.name) {
             Err(Errno::ENOENT) => return Ok(None),
             found => found?,
@@ -155,7 +155,7 @@ impl UndoRename {
 /// What a command puts, which is told from others by its sources and by what is chosen of them; none without backups.
 pub(crate) fn put_names(sources_sum: u64, options: &Options) -> Option<PutNames> {
     let makes_some = options.backup.is_some() && !options.dry_run;
-    makes_some.then(|| PutNames::for_command(fnv(selected(options), &sources_sum.to_le_bytes())))
+    makes_some.then(|| PutNames::for_command(fnv(selection_sum(options), &sources_sum.to_le_bytes())))
 }
 
 /// A sum of sources of this host. The same words mean others in another working directory.
@@ -184,7 +184,7 @@ pub(crate) struct BackupSource<'run> {
 }
 
 /// Sets aside the existing entry of a name of a tree's target. `source` has what is copied there, if anything.
-pub(crate) fn aside_in_tree(
+pub(crate) fn set_aside_in_tree(
     shared: &Shared<'_>,
     root: &Root,
     target: &FolderSide,
@@ -195,7 +195,7 @@ pub(crate) fn aside_in_tree(
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let wrong = |errno: Errno| not_set_aside(&shared.settings, folder, name, &target.path_of(name), errno);
     let was_put = shared.trees.memory.note_put(NotedName { in_tree: Some(target), folder, name });
-    let Some((stood, is_other)) = taken.existing(shared, was_put).map_err(wrong)? else {
+    let Some((stood, is_other)) = taken.existing_to_back_up(shared, was_put).map_err(wrong)? else {
         return Ok(UndoRename::default());
     };
     let to = root.backups.below(&shared.settings, &shared.trees.backup_folders, target).map_err(wrong)?;
@@ -215,7 +215,7 @@ pub(crate) fn aside_in_tree(
     if let Some(journal) = root.journal() {
         journal.know(&stood);
     }
-    made_durable(shared, to.as_ref()).map_err(wrong)?;
+    make_durable(shared, to.as_ref()).map_err(wrong)?;
     let path = || target.path_of(name);
     tell(shared, path, &root.target_path, &target.relative(), aside.name(), stood.kind);
     Ok(UndoRename::new(aside, into))
@@ -287,7 +287,7 @@ impl BackupNames<'_> {
             return Some(false);
         }
         let side = (source.open)()?;
-        shared.trees.like_backups.of(wish, &side, &shared.stop).map(|names| names.may_have(backup))
+        shared.trees.like_backups.in_folder(wish, &side, &shared.stop).map(|names| names.may_have(backup))
     }
 
     /// Whether an earlier run that did not end well may have put the entry under the backup's name.
@@ -322,7 +322,7 @@ fn tell(
 
 /// Replaces the existing entry of a name of a directory that is walked, behind a backup of it. An entry that was named
 /// itself has the backup of a file that was named.
-pub(crate) fn of_entry<T>(
+pub(crate) fn replace_entry<T>(
     shared: &Shared<'_>,
     directory: &Directory,
     taken: TakenName<'_>,
@@ -331,12 +331,12 @@ pub(crate) fn of_entry<T>(
     let Some(target) = &directory.target else { return replace() };
     if directory.root.is_named() {
         let path = target.path_of(taken.name);
-        return of_file(shared, taken, &path, replace);
+        return replace_file(shared, taken, &path, replace);
     }
     let lists = |name: &OsStr| listing::source_lists(shared, directory, name);
     let open = || Some(Arc::clone(&directory.source));
     let source = BackupSource { lists: &lists, open: &open };
-    let aside = aside_in_tree(shared, &*directory.root, &**target, Some(source), taken)?;
+    let aside = set_aside_in_tree(shared, &*directory.root, &**target, Some(source), taken)?;
     replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo(taken.folder, taken.name))
 }
 
@@ -367,14 +367,14 @@ pub(crate) fn of_new_file<T, E>(
 }
 
 /// Replaces the existing entry of a name that the user gave, behind a backup of it. Its folder is the one that is copied to.
-pub(crate) fn of_file<T>(
+pub(crate) fn replace_file<T>(
     shared: &Shared<'_>,
     taken: TakenName<'_>,
     path: &Path,
     replace: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let replace = || {
-        let aside = aside_of_file(shared, taken, path);
+        let aside = set_aside_file(shared, taken, path);
         let wrong = |errno| not_set_aside(&shared.settings, taken.folder, taken.name, path, errno);
         let aside = aside.map_err(wrong)?;
         replace().inspect_err(|_| aside.undo(taken.folder, taken.name))
@@ -384,7 +384,7 @@ pub(crate) fn of_file<T>(
 }
 
 /// Sets aside the existing entry of a name that the user gave. Errors: its place takes no backups, needed or not.
-fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outcome<UndoRename> {
+fn set_aside_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outcome<UndoRename> {
     let TakenName { folder, name, .. } = taken;
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     // A place that takes no backups is refused, whether one is needed or not.
@@ -394,8 +394,10 @@ fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outc
         return Err(errno);
     }
     let was_put = shared.trees.memory.note_put(NotedName { in_tree: None, folder, name });
-    let Some((stood, is_other)) = taken.existing(shared, was_put)? else { return Ok(UndoRename::default()) };
-    let to = folder_of_file(shared, backup, folder)?;
+    let Some((stood, is_other)) = taken.existing_to_back_up(shared, was_put)? else {
+        return Ok(UndoRename::default());
+    };
+    let to = backup_folder_of_file(shared, backup, folder)?;
     let (into, at) = (to.as_deref().unwrap_or(folder), NamedEntry { folder, name, meta: &stood });
     let may_replace = |backup: &OsStr, there: &Meta| {
         let is_source = Some(id(there)) == taken.source || shared.trees.guard.reads(there);
@@ -411,13 +413,13 @@ fn aside_of_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Outc
         None => is_of_another(shared, backup, at),
     };
     let aside = backup.set_aside(NameAt { folder, name }, &stood, into, may_replace, is_needed)?;
-    made_durable(shared, to.as_deref())?;
+    make_durable(shared, to.as_deref())?;
     tell(shared, || path.to_path_buf(), folder_of(path), Path::new(""), aside.name(), stood.kind);
     Ok(UndoRename::new(aside, into))
 }
 
 /// The folder for the backup of a file that the user named; none where that lies beside.
-fn folder_of_file(shared: &Shared<'_>, backup: &Backup, folder: &File) -> Outcome<Option<Arc<File>>> {
+fn backup_folder_of_file(shared: &Shared<'_>, backup: &Backup, folder: &File) -> Outcome<Option<Arc<File>>> {
     let is_confined = shared.settings.is_confined;
     match backup.open(folder, false, is_confined) {
         Err(Errno::ENOENT) => {
@@ -461,7 +463,7 @@ fn is_chosen(shared: &Shared<'_>, above: &Path, folder: &Path, name: &OsStr) -> 
 }
 
 /// A tree is put on stable storage at its end, with its backups: they lie on its file system.
-fn made_durable(shared: &Shared<'_>, to: Option<&File>) -> Outcome<()> {
+fn make_durable(shared: &Shared<'_>, to: Option<&File>) -> Outcome<()> {
     let sync = shared.settings.options.durability.sync;
     let is_due = sync == Sync::Each || (sync == Sync::End && !shared.settings.has_trees);
     match to.filter(|_| is_due) {
@@ -474,7 +476,13 @@ fn made_durable(shared: &Shared<'_>, to: Option<&File>) -> Outcome<()> {
 }
 
 /// Whether a name at the target is a backup, or the folder of backups: --delete leaves it alone.
-pub(crate) fn is_kept(shared: &Shared<'_>, root: &Root, folder: &File, name: &OsStr, kind: FileKind) -> bool {
+pub(crate) fn is_backup(
+    shared: &Shared<'_>,
+    root: &Root,
+    folder: &File,
+    name: &OsStr,
+    kind: FileKind,
+) -> bool {
     let Some(backup) = &shared.settings.options.backup else { return false };
     match kind {
         FileKind::Folder if backup.folder.is_some() => {

@@ -39,7 +39,7 @@ use pass::{DeletePass, DeleteStep, KeptNames};
 
 /// Finds out what may be removed. True where folders are walked again for that: then this is asked once more when all
 /// is done that they lead to.
-pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<Directory>]) -> bool {
+pub(crate) fn start_walk_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<Directory>]) -> bool {
     if shared.ledger.tally().keeps_all() || shared.stop.load(Ordering::Relaxed) {
         shared.trees.pruning.lock().verdict = PruneVerdict::Open;
         return false;
@@ -82,7 +82,7 @@ pub(crate) fn walks_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[Arc<D
 fn next_pass(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Option<NextPass>, Problem> {
     let mut count = DeletePass::new(shared, DeleteStep::Count, roots);
     count.check_names_known()?;
-    roots.iter().enumerate().try_for_each(|(tree, root)| count.tree(tree, root))?;
+    roots.iter().enumerate().try_for_each(|(tree, root)| count.delete_in_tree(tree, root))?;
     if count.is_refused || count.found == 0 || shared.stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -150,7 +150,7 @@ pub(crate) fn delete(
 ) -> Result<(), Problem> {
     let mut remove = pass_by_looks(shared, DeleteStep::Remove, roots);
     remove.ways = ways;
-    let removed = roots.iter().enumerate().try_for_each(|(tree, root)| remove.tree(tree, root));
+    let removed = roots.iter().enumerate().try_for_each(|(tree, root)| remove.delete_in_tree(tree, root));
     shared.trees.pruning.lock().removed = remove.found;
     if ways.is_none() {
         report_guarded(shared, roots);

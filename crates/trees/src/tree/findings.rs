@@ -28,7 +28,7 @@ const UNTOLD: &str = "attributes of files: extended attributes and access contro
                       other side is an older version; install the same version on both sides";
 
 /// Findings of what is new.
-pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
+pub(crate) fn for_new(shared: &Shared<'_>) -> Findings {
     Findings {
         keep: shared.settings.options.attributes.keep,
         sets_owners: shared.trees.flags.gives_away,
@@ -43,14 +43,14 @@ pub(crate) fn of_new(shared: &Shared<'_>) -> Findings {
 }
 
 /// Findings of a name in a folder. What cannot be found out is reported by whoever acts on it.
-pub(crate) fn of_name(
+pub(crate) fn for_name(
     shared: &Shared<'_>,
     directory: &Directory,
     name: &Name,
     meta: &Meta,
     there: Option<&Meta>,
 ) -> Findings {
-    let new = of_new(shared);
+    let new = for_new(shared);
     let Ok(origin) = directory.source.origin() else { return new };
     let points_to = match meta.kind {
         FileKind::Symlink => {
@@ -67,7 +67,7 @@ pub(crate) fn of_name(
     // Letters alone tell of those of files.
     let is_told = is_told && (shared.settings.itemizes() || meta.kind == FileKind::Folder);
     let told = if is_told { origin.with_attributes(name, new.keep) } else { name.clone() };
-    let differ = |keep| is_told && origin.hidden_of_name_differ(&told, &target, keep).unwrap_or(false);
+    let differ = |keep| is_told && origin.hidden_attributes_differ(&told, &target, keep).unwrap_or(false);
     let other_value = points_to.is_some_and(|to| names::read_symlink(&target, &name.name).ok() != Some(to));
     Findings {
         other_value,
@@ -78,8 +78,8 @@ pub(crate) fn of_name(
 }
 
 /// Findings of two open folders.
-pub(crate) fn of_folders(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> Findings {
-    let new = of_new(shared);
+pub(crate) fn for_folders(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> Findings {
+    let new = for_new(shared);
     let (Ok(from), Ok(to)) = (source.origin(), target.file()) else { return new };
     let differ =
         |keep| attributes::hidden_differ(from.bearer(), AttributeHolder::Open(&to), keep).unwrap_or(false);
@@ -103,7 +103,7 @@ pub(crate) fn change(
         let own = &name.name;
         let target = directory.target_path().join(own);
         let paths = [directory.source.path_of(own), target, reported_path(shared, directory, own)];
-        let findings = of_name(shared, directory, name, meta, there);
+        let findings = for_name(shared, directory, name, meta, there);
         Box::new(Change::new(kind, paths, meta, there, findings))
     })
 }
@@ -118,7 +118,7 @@ pub(crate) fn reported_path(shared: &Shared<'_>, directory: &Directory, name: &O
 
 /// Whether a name's extended attributes or access control lists are not those at the target.
 pub(crate) fn hidden_differ(shared: &Shared<'_>, source: &Origin, name: &Name, to: &File) -> bool {
-    let differ = source.hidden_of_name_differ(name, to, shared.settings.options.attributes.keep);
+    let differ = source.hidden_attributes_differ(name, to, shared.settings.options.attributes.keep);
     if differ.is_none() {
         shared.ledger.warn_once(UNTOLD.into());
     }
@@ -133,7 +133,7 @@ pub(crate) fn change_of_item(
     there: Option<&Meta>,
 ) -> Option<Box<Change>> {
     let is_told = item.meta.is_some_and(|meta| tells(shared, kind, &meta));
-    if is_told { change_of(item, kind, there, of_new(shared)) } else { None }
+    if is_told { change_of(item, kind, there, for_new(shared)) } else { None }
 }
 
 /// Whether such a change is told. A file that is copied is an event of its own.

@@ -221,7 +221,7 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     // was killed there would be followed by one that copies below it.
     shared.trees.memory.look_for_notes(&folder);
     let own = directory.root.journal().filter(|_| !directory.root.shares_list);
-    let end = own.map(|journal| list_end(shared, directory, journal, &folder));
+    let end = own.map(|journal| decide_list_end(shared, directory, journal, &folder));
     // A root that does not take its attributes is no reason to leave a list in it.
     let finished = finish_folder(shared, directory).inspect_err(|_| directory.root.fail());
     let listed = finish_list(shared, directory, &folder, end).map_err(wrong);
@@ -236,7 +236,7 @@ fn finish_root(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
 }
 
 /// Decides whether the list of a tree is removed, stays, or stays with all files known to be on the disk.
-fn list_end(
+fn decide_list_end(
     shared: &Shared<'_>,
     directory: &Directory,
     journal: &TreeJournal,

@@ -50,11 +50,11 @@ pub(crate) fn remove_sources(shared: &Shared<'_>, trees: &[Arc<Directory>]) {
     }
     let removal = SourceRemoval { shared };
     let named = shared.trees.named.moved.iter().map(|(source, target)| match target {
-        Target::File(at) => removal.of_file(source, &at.path),
-        Target::Entry(at) => removal.of_entry(source, at),
+        Target::File(at) => removal.remove_file(source, &at.path),
+        Target::Entry(at) => removal.remove_entry(source, at),
         _ => Ok(()),
     });
-    let folders = trees.iter().map(|directory| removal.of_tree(directory));
+    let folders = trees.iter().map(|directory| removal.remove_from_tree(directory));
     named.chain(folders).for_each(|removed| {
         let _ = removed.map_err(|problem| shared.ledger.report(problem));
     });
@@ -79,7 +79,7 @@ struct SourceRemoval<'run> {
 
 impl SourceRemoval<'_> {
     /// Removes a file that was named, if its copy is equal. The copy may have existed before this run: it is synced first.
-    fn of_file(&self, source: &Path, target: &Path) -> Result<(), Problem> {
+    fn remove_file(&self, source: &Path, target: &Path) -> Result<(), Problem> {
         let find = |path| PathAt::find(&self.shared.settings.platform.disk, path);
         let (from, to) = (find(source), find(target));
         // What was passed by has no copy. Of a link the file that it leads to was copied: both stay.
@@ -102,7 +102,7 @@ impl SourceRemoval<'_> {
 
     /// Removes a named link that stayed one, or a pipe or device beside other sources, if its copy is equal. That may have
     /// existed before this run: its name is synced first.
-    fn of_entry(&self, source: &Path, to: &PathAt) -> Result<(), Problem> {
+    fn remove_entry(&self, source: &Path, to: &PathAt) -> Result<(), Problem> {
         let (Some(name), Some(new), Ok(Folder::Os(target))) = (source.file_name(), to.name(), to.folder())
         else {
             return Ok(());
@@ -129,7 +129,7 @@ impl SourceRemoval<'_> {
     }
 
     /// Removes the files and links of a local source tree that have their copies; its folders stay.
-    fn of_tree(&self, root: &Directory) -> Result<(), Problem> {
+    fn remove_from_tree(&self, root: &Directory) -> Result<(), Problem> {
         let Some(target) = root.target.as_ref().filter(|_| root.source.is_here()) else { return Ok(()) };
         let mut folders = vec![(Arc::clone(&root.source), Arc::clone(target))];
         while let Some((source, target)) = folders.pop() {
@@ -140,7 +140,7 @@ impl SourceRemoval<'_> {
                 let (names, next) = listed(&self.shared.trees.select, &source, &source.origin()?, from)?;
                 cookie = next.filter(|_| !names.is_empty());
                 for name in names {
-                    folders.extend(self.of_name(&root.root.patterns_above, &source, &target, &name)?);
+                    folders.extend(self.remove_name(&root.root.patterns_above, &source, &target, &name)?);
                 }
             }
         }
@@ -148,7 +148,7 @@ impl SourceRemoval<'_> {
     }
 
     /// Removes a name that has its copy. A folder on both sides is given back, to be gone into.
-    fn of_name(
+    fn remove_name(
         &self,
         patterns_above: &Path,
         source: &Arc<FolderSide>,

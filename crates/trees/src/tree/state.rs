@@ -176,7 +176,12 @@ impl Trees {
 
     /// Notes that a folder is going to be written to. Refuses one that is filled under another name, unless targets overlap: it
     /// would get the mode of another folder in the end.
-    pub(crate) fn enter(&self, folder: &Meta, path: &Path, source: &FolderSide) -> Result<(), Problem> {
+    pub(crate) fn enter_folder(
+        &self,
+        folder: &Meta,
+        path: &Path,
+        source: &FolderSide,
+    ) -> Result<(), Problem> {
         let mut entered = self.entered.lock();
         let (folders, room) = &mut *entered;
         room.make(folders.len(), 1, ENTERED_BYTES, |bytes| source.charge_there(bytes))?;

@@ -41,7 +41,7 @@ use datapump_files::disk::{self, AttributeHolder, FileKind, Meta, kind, names};
 use datapump_files::identity;
 
 /// Reads the next names of a folder and enqueues them as work, the rest of the listing behind them.
-pub(crate) fn list(shared: &Shared<'_>, directory: &Arc<Directory>) {
+pub(crate) fn list_next(shared: &Shared<'_>, directory: &Arc<Directory>) {
     match next_names(shared, directory) {
         Ok(names) if !names.is_empty() => return put_up(shared, directory, names),
         Ok(_) if shared.settings.compares => {
@@ -171,7 +171,7 @@ pub(crate) fn open_source(at: BatchName<'_>) -> Result<Option<OpenedSource>, Pro
 
 /// Goes into a folder: makes or opens its target and enqueues the listing of its names.
 pub(crate) fn enter(at: BatchName<'_>, source: OpenedSource, existing: Option<&Meta>) -> Result<(), Problem> {
-    match target_of(at, &source.side, existing)? {
+    match open_or_make_target(at, &source.side, existing)? {
         Some((target, fresh)) => enter_both(at, source, target, fresh),
         None => Ok(()),
     }
@@ -204,7 +204,7 @@ fn enter_both(
     target: Option<Arc<FolderSide>>,
     fresh: bool,
 ) -> Result<(), Problem> {
-    let below = opened(at.shared, at.directory(), &at.name.name, source.side, target, fresh)?;
+    let below = new_directory(at.shared, at.directory(), &at.name.name, source.side, target, fresh)?;
     below.note_walk(&below.source.meta, below.source.is_young());
     if source.is_left_out {
         // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
@@ -224,7 +224,7 @@ fn is_elsewhere(at: BatchName<'_>) -> bool {
 }
 
 /// A folder on its way, which its parent waits for.
-fn opened(
+fn new_directory(
     shared: &Shared<'_>,
     above: &Arc<Directory>,
     name: &OsStr,
@@ -232,8 +232,8 @@ fn opened(
     target: Option<Arc<FolderSide>>,
     fresh: bool,
 ) -> Result<Arc<Directory>, Problem> {
-    let mut traits = traits(above, &source, target.as_deref(), fresh);
-    tell_device(shared, above, target.as_deref())?;
+    let mut traits = folder_traits(above, &source, target.as_deref(), fresh);
+    note_device(shared, above, target.as_deref())?;
     let link_dest = link_dest_below(shared, above, name);
     if let Some(target) = target.as_deref().filter(|_| !fresh) {
         above.root.backups.check_project(target)?;
@@ -253,7 +253,7 @@ pub(crate) fn open_again(
 ) -> Result<Arc<Directory>, Problem> {
     let source = above.source.child(name)?;
     let target = above.target.as_ref().map(|target| target.child(name)).transpose()?;
-    opened(shared, above, name, source, target, false)
+    new_directory(shared, above, name, source, target, false)
 }
 
 /// The folders of that name in those where unchanged files are looked for.
@@ -305,7 +305,7 @@ fn report_made(shared: &Shared<'_>, root: &Root, source: &FolderSide) {
 type Entered = (Option<Arc<FolderSide>>, bool);
 
 /// The target folder; nothing where there is no room to make it.
-fn target_of(
+fn open_or_make_target(
     at: BatchName<'_>,
     source: &FolderSide,
     existing: Option<&Meta>,
@@ -317,7 +317,7 @@ fn target_of(
     if let Some(existing) = existing.filter(|_| fresh) {
         at.check_replaced(&source.meta, existing)?;
     }
-    let change = tell_folder(at, &source.meta, folder);
+    let change = report_or_give_change(at, &source.meta, folder);
     let Some(target) =
         at.directory().target.as_ref().filter(|_| !(fresh && at.shared.settings.options.dry_run))
     else {
@@ -345,7 +345,7 @@ fn target_of(
     }
     // Nobody else can give another name to what lies in a folder of this user.
     if made::is_open_to_others(&target.meta) && !at.shared.settings.options.dry_run {
-        at.shared.trees.enter(&side.meta, &path, source)?;
+        at.shared.trees.enter_folder(&side.meta, &path, source)?;
     }
     if !fresh && !at.shared.settings.options.dry_run {
         confidential::close_folder(
@@ -374,7 +374,7 @@ fn no_room_for(at: BatchName<'_>, problem: Problem) -> Result<Option<Entered>, P
 
 /// Reports the change of a folder that gets other attributes; gives back that of one that is made, to report then. A new name
 /// in it changes its time: it is looked at before.
-fn tell_folder(at: BatchName<'_>, meta: &Meta, there: Option<&Meta>) -> Option<Box<Change>> {
+fn report_or_give_change(at: BatchName<'_>, meta: &Meta, there: Option<&Meta>) -> Option<Box<Change>> {
     let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
     let change = findings::change(at.shared, at.directory(), kind, at.name, meta, there);
     let change = change.filter(|change| change.says_something());
@@ -425,7 +425,7 @@ fn check_made(
 
 /// A folder on another file system than the one above is kept open, to sync that one at the end. Errors: files cannot be
 /// written to it as elsewhere in this job.
-fn tell_device(shared: &Shared<'_>, above: &Directory, target: Option<&FolderSide>) -> Result<(), Problem> {
+fn note_device(shared: &Shared<'_>, above: &Directory, target: Option<&FolderSide>) -> Result<(), Problem> {
     if let (Some(target), Some(parent)) = (target, &above.target)
         && target.meta.device != parent.meta.device
     {
@@ -444,7 +444,7 @@ fn tell_device(shared: &Shared<'_>, above: &Directory, target: Option<&FolderSid
 }
 
 /// The traits of a folder below this one; what its file system says is asked only where that changes.
-fn traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, fresh: bool) -> Traits {
+fn folder_traits(above: &Directory, source: &FolderSide, target: Option<&FolderSide>, fresh: bool) -> Traits {
     let same_device = target.is_some_and(|target| target.meta.device == source.meta.device);
     let same_file_system = same_device && source.is_here();
     Traits {

@@ -37,15 +37,15 @@ impl Worker for TreeWorker<'_> {
 
     /// Does the work that this lane claimed, or goes on with its own names; gives a small file that is to be moved now.
     fn work(&mut self, waits: &mut Waits) -> Option<Ready> {
-        let Some(work) = self.claimed.take() else { return self.next(waits) };
+        let Some(work) = self.claimed.take() else { return self.next_own(waits) };
         let shared = self.shared;
         match work {
             Work::Items(items) => {
                 items.iter().for_each(|item| tree::names::items::open_item(shared, waits, item));
             }
-            Work::Names(group) => tree::names::named::begin(shared, &group),
+            Work::Names(group) => tree::names::named::begin_group(shared, &group),
             Work::List(directory) => {
-                charged(shared, &mut waits.listing, || tree::walk::list(shared, &directory));
+                charged(shared, &mut waits.listing, || tree::walk::list_next(shared, &directory));
             }
             Work::Others(directory) => {
                 charged(shared, &mut waits.listing, || {
@@ -77,11 +77,11 @@ impl<'run> TreeWorker<'run> {
 
     /// Opens a batch and begins with its names. A folder that cannot be opened is reported.
     fn take_batch(&mut self, waits: &mut Waits, batch: Batch) -> Option<Ready> {
-        match BatchCursor::take(batch) {
+        match BatchCursor::open(batch) {
             Ok(cursor) => {
                 debug_assert!(self.cursor.is_none(), "names in hand come before others");
                 self.cursor = Some(cursor);
-                self.next(waits)
+                self.next_own(waits)
             }
             Err((directory, walks, problem)) => {
                 directory.report_own(&self.shared.ledger, *problem);
@@ -92,7 +92,7 @@ impl<'run> TreeWorker<'run> {
     }
 
     /// Goes on with this lane's own names.
-    fn next(&mut self, waits: &mut Waits) -> Option<Ready> {
+    fn next_own(&mut self, waits: &mut Waits) -> Option<Ready> {
         // In place: a cursor is some hundred bytes, and every small file comes by here.
         let cursor = self.cursor.as_mut()?;
         let ready = cursor.next(self.shared, waits);

@@ -293,8 +293,8 @@ impl RemoteCopy {
             Direction::Push => LONG_PATH_CONNECTIONS.min(request_plan::lanes_worth(source_bytes?)),
             Direction::Pull => LONG_PATH_CONNECTIONS,
         };
-        let shape = request_plan::of(&[], &self.options, Reads::FarFiles, false);
-        let most = most.min(SlotPool::of(&self.options, self.compares).lanes(shape));
+        let shape = request_plan::for_job(&[], &self.options, Reads::FarFiles, false);
+        let most = most.min(SlotPool::from_options(&self.options, self.compares).lanes(shape));
         let asked_bytes = self.options.network.sockets.buffer_bytes.map(u64::from);
         let at_first = lanes_for(round_trip_ns, asked_bytes.unwrap_or_else(kernel_buffer_bytes));
         (most > self.lanes()).then_some(LaneRange { at_first: at_first.min(most), most })

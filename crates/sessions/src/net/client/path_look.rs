@@ -74,8 +74,8 @@ impl PathChoice {
         let request_bytes = Some(Options::defaults(Reads::FarFiles).request_bytes);
         let options = Options::default().with(|it| it.tuning.request_bytes = request_bytes);
         let range = lane_range.unwrap_or(LaneRange { at_first: lanes, most: lanes });
-        let shape = request_plan::of(&[], &options, Reads::FarFiles, false);
-        let pool = SlotPool::of(&options, false);
+        let shape = request_plan::for_job(&[], &options, Reads::FarFiles, false);
+        let pool = SlotPool::from_options(&options, false);
         let shape = request_plan::for_path(shape, is_far, lanes, range.most.max(lanes), pool);
         PathChoice {
             connections: range.at_first.max(lanes),

@@ -305,7 +305,7 @@ impl RemoteCopy {
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let target = self.target.local_path().map(|path| PathAt::find(&Disk::Os, path));
         // The read-ahead to request before the job begins.
-        let wish = request_plan::ahead(&self.options, self.compares, target.as_ref());
+        let wish = request_plan::ahead_request(&self.options, self.compares, target.as_ref());
         let is_name = is_name_of(last);
         let start = SessionStart::of_this_side(Direction::Pull, remote, last);
         let start = SessionStart { first: Some(read_ahead::first_request(wish)), ..start };

@@ -477,7 +477,7 @@ fn give(
     let (root, sources, options) = (wanted.root.clone(), wanted.countable_sources(), wanted.options.clone());
     let tell = |counts| outbox.say(event_codec::counted(counts));
     let read = || read(state, control, cancel, acceptor, wanted);
-    count_ahead::beside_served(&root, &sources, &options, tell, read)
+    count_ahead::serve_and_count(&root, &sources, &options, tell, read)
 }
 
 /// Serves the requests of the client, which writes, and holds the session meanwhile.

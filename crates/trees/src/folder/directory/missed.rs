@@ -50,7 +50,7 @@ impl Directory {
     /// Reports a name that was not copied. A problem of one that changed or vanished is kept where the folder may be walked
     /// again before something is removed: it is reported if the name is not copied then.
     pub(crate) fn report(&self, ledger: &Ledger<'_>, missed: NotCopied<'_>, problem: Problem) {
-        let problem = self.judged_by_source(missed, problem);
+        let problem = self.judge_by_source(missed, problem);
         if !matches!(problem.class, Class::Changed | Class::Missing) || !self.root.visited.keeps_all() {
             return self.root.report(ledger, problem);
         }
@@ -60,14 +60,14 @@ impl Directory {
             return self.root.report(ledger, problem);
         }
         let (judged, problem) = (judge_missed(now, self.has_copy(missed)), problem.vanished());
-        if let Some(problem) = self.root.visited.miss(self.folder_key, missed.name, judged, problem) {
+        if let Some(problem) = self.root.visited.note_missed(self.folder_key, missed.name, judged, problem) {
             self.root.report_missed(ledger, problem);
         }
     }
 
     /// Changes the problem to vanished or replaced if the name in the source says so: an error number alone is no change. One
     /// of the target says nothing of the source.
-    pub(crate) fn judged_by_source(&self, missed: NotCopied<'_>, problem: Problem) -> Problem {
+    pub(crate) fn judge_by_source(&self, missed: NotCopied<'_>, problem: Problem) -> Problem {
         let is_of_source = problem.host.is_none() == self.source.is_here()
             && problem.path.as_ref() == Some(&self.source.path_of(missed.name));
         let was_there = missed.file.is_some() || missed.was_seen;
@@ -86,7 +86,7 @@ impl Directory {
     /// The folder itself could not be looked at.
     pub(crate) fn judged_above(&self, problem: Problem) -> Problem {
         match &self.parent {
-            Some(above) => above.judged_by_source(NotCopied::folder(&self.source.name), problem),
+            Some(above) => above.judge_by_source(NotCopied::folder(&self.source.name), problem),
             None => problem,
         }
     }
@@ -109,7 +109,7 @@ impl Directory {
             return NameNow::Gone;
         }
         let origin = self.source.origin();
-        let found = origin.and_then(|origin| origin.if_there(name, || self.source.path_of(name)));
+        let found = origin.and_then(|origin| origin.metadata_if_exists(name, || self.source.path_of(name)));
         match found.map_err(Problem::vanished) {
             Ok(None) => NameNow::Gone,
             Ok(Some(now)) if is_other(&now) => NameNow::OtherFile,

@@ -111,7 +111,7 @@ impl FolderSide {
 
     /// Notes that the folder has the mode that it is to have. One whose mode is closed to this user is opened up until the run
     /// ends.
-    pub(crate) fn has_its_mode(&self) -> Result<(), Problem> {
+    pub(crate) fn note_mode_set(&self) -> Result<(), Problem> {
         let was_opened_up = self.opened_up.lock().take().is_some();
         let folder = self.file()?;
         let wrong = |errno: Errno| Problem::system(Operation::OpenUp, &self.path(), errno.0);

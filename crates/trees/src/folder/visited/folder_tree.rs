@@ -80,7 +80,7 @@ impl FolderStates {
 
 impl Visited {
     /// The way through all folders below the root that were listed to their ends.
-    pub(crate) fn way(&self) -> impl Iterator<Item = FolderStep> + '_ {
+    pub(crate) fn steps_through(&self) -> impl Iterator<Item = FolderStep> + '_ {
         let children = self.states.lock().children();
         let mut open = vec![children.get(&ROOT).cloned().unwrap_or_default()];
         std::iter::from_fn(move || {
@@ -109,7 +109,7 @@ impl Visited {
     }
 
     /// The folders that lead from the root to this one, without the root, and their names.
-    pub(crate) fn chain(&self, folder: FolderKey) -> Vec<(FolderKey, OsString)> {
+    pub(crate) fn steps_from_root(&self, folder: FolderKey) -> Vec<(FolderKey, OsString)> {
         let states = self.states.lock();
         let (mut chain, mut next) = (Vec::new(), folder);
         while next != ROOT

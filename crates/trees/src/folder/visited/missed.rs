@@ -36,7 +36,7 @@ impl FolderStates {
 impl Visited {
     /// Notes a name that was not copied: it is new once the folder is walked again. Gives the problem back where it is to be
     /// reported at once.
-    pub(crate) fn miss(
+    pub(crate) fn note_missed(
         &self,
         folder: FolderKey,
         name: &OsStr,

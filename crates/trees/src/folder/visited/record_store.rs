@@ -81,7 +81,7 @@ impl RecordStore {
     fn write_out(&mut self, folder: FolderKey, stored: &mut StoredNames) -> Result<(), Problem> {
         let before = stored.len_in_memory();
         if let Some(names) = stored.to_write() {
-            let place = self.write(folder, names)?;
+            let place = self.write_record(folder, names)?;
             stored.handle_written(place);
             self.end = place.end();
         }
@@ -91,7 +91,7 @@ impl RecordStore {
     }
 
     /// Writes the record of a folder at the end of the file, which is made for the first one.
-    fn write(&mut self, folder: FolderKey, names: &FolderNames) -> Result<RecordPlace, Problem> {
+    fn write_record(&mut self, folder: FolderKey, names: &FolderNames) -> Result<RecordPlace, Problem> {
         if let (None, Some(room)) = (&self.file, &self.room) {
             self.file = Some(room.make_file().map_err(|problem| not_written(&problem.to_string()))?);
         }
@@ -285,7 +285,7 @@ mod tests {
         fn walk(&self, folder: u64, names: &[Name]) {
             let folder_name = OsString::from(folder.to_string());
             let folder = self.key(folder);
-            self.visited.note(folder, ROOT, &folder_name, &Meta::nothing(), false);
+            self.visited.note_folder(folder, ROOT, &folder_name, &Meta::nothing(), false);
             for (cookie, part) in names.chunks(100).enumerate() {
                 self.visited.note_names(folder, cookie as u64, part);
             }
@@ -336,17 +336,17 @@ mod tests {
         let stage = stage(Keeps::All, MEMORY, Some(&file));
         stage.walk_all();
         let vanished = Problem::usage("it vanished");
-        let missed = stage.visited.miss(stage.key(0), OsStr::new("7"), MissedName::Vanished, vanished);
+        let missed = stage.visited.note_missed(stage.key(0), OsStr::new("7"), MissedName::Vanished, vanished);
         assert_eq!(missed, None);
         // All are under way at once.
         let again: Vec<Name> = (1..=NAMES).map(name).collect();
         for folder in 0..FOLDERS {
             let name = OsString::from(folder.to_string());
-            stage.visited.note(stage.key(folder), ROOT, &name, &Meta::nothing(), false);
+            stage.visited.note_folder(stage.key(folder), ROOT, &name, &Meta::nothing(), false);
         }
         for folder in 0..FOLDERS {
             let folder_key = stage.key(folder);
-            let new = stage.visited.new_ones(folder_key, again.clone(), |_| Some(i128::MIN));
+            let new = stage.visited.new_names(folder_key, again.clone(), |_| Some(i128::MIN));
             let new: Vec<String> = new.into_iter().map(|name| name.name.display().to_string()).collect();
             let missed = if folder == 0 { vec!["7".to_owned()] } else { vec![] };
             assert_eq!(new, [missed, vec![NAMES.to_string()]].concat(), "{folder}");

@@ -39,14 +39,18 @@ struct BackupGoal<'items> {
 }
 
 /// Refuses a folder of backups that the copy would mix up with its targets, or could not fill.
-pub(crate) fn check(items: &[Item], options: &Options, is_confined: bool) -> Result<(), Problem> {
+pub(crate) fn check_backup_folder(
+    items: &[Item],
+    options: &Options,
+    is_confined: bool,
+) -> Result<(), Problem> {
     let Some(Backup { folder: Some(path), .. }) = &options.backup else { return Ok(()) };
     if options.measuring.rehearsal_bytes.is_some() || (is_confined && path.is_absolute()) {
         return Ok(());
     }
-    let goals = goals(items, path, is_confined).map_err(|words| problem(path, words))?;
+    let goals = backup_goals(items, path, is_confined).map_err(|words| problem(path, words))?;
     let targets: HashSet<FuturePlace> =
-        written(items).flat_map(|(item, at)| keys_of(at, item.is_tree())).collect();
+        written(items).flat_map(|(item, at)| target_places(at, item.is_tree())).collect();
     for goal in &goals {
         let key = goal.backups.key();
         if key.as_ref().is_some_and(|key| targets.contains(key)) {
@@ -68,7 +72,8 @@ pub(crate) fn may_replace(items: &[Item], options: &Options, is_confined: bool) 
     let Some(backup) = options.backup.as_ref().filter(|_| options.links.follow == FollowLinks::Never) else {
         return false;
     };
-    let goals = backup.folder.as_deref().map(|path| goals(items, path, is_confined).unwrap_or_default());
+    let goals =
+        backup.folder.as_deref().map(|path| backup_goals(items, path, is_confined).unwrap_or_default());
     let backups: HashSet<FileId> = goals.iter().flatten().filter_map(|goal| goal.backups.own_id()).collect();
     let around: HashSet<FileId> = goals.iter().flatten().flat_map(|goal| goal.backups.ids_above()).collect();
     !local_trees(items).any(|item| {
@@ -90,7 +95,7 @@ fn written(items: &[Item]) -> impl Iterator<Item = (&Item, &PathAt)> {
 }
 
 /// The folders of backups, one for each folder that targets lie in. Errors: words about what is no folder.
-fn goals<'items>(
+fn backup_goals<'items>(
     items: &'items [Item],
     path: &Path,
     is_confined: bool,
@@ -107,7 +112,7 @@ fn goals<'items>(
         if !seen.insert(key) {
             continue;
         }
-        if let Some(backups) = base.below(path, is_confined)? {
+        if let Some(backups) = base.folder_below(path, is_confined)? {
             goals.push(BackupGoal { at, target, backups });
         }
     }
@@ -115,7 +120,7 @@ fn goals<'items>(
 }
 
 /// The places of a target, none of which may be the folder of backups: itself, and the folder of its name.
-fn keys_of(at: &PathAt, is_tree: bool) -> Vec<FuturePlace> {
+fn target_places(at: &PathAt, is_tree: bool) -> Vec<FuturePlace> {
     let Some((folder, missing)) = at.known_folder() else { return Vec::new() };
     let base = FutureFolder { existing: Arc::clone(folder), missing: missing.to_vec() };
     let own = at.name().map(|name| {
@@ -173,8 +178,8 @@ impl FutureFolder {
     }
 
     /// The folder at a path from here; nothing where that cannot be told.
-    fn below(&self, path: &Path, is_confined: bool) -> Result<Option<FutureFolder>, &'static str> {
-        let path = behind(&self.missing, path);
+    fn folder_below(&self, path: &Path, is_confined: bool) -> Result<Option<FutureFolder>, &'static str> {
+        let path = path_behind(&self.missing, path);
         for above in path.ancestors() {
             let existing = match open(&self.existing, above, is_confined) {
                 Ok(existing) => existing,
@@ -210,7 +215,7 @@ fn problem(path: &Path, words: &str) -> Problem {
 
 /// The path from an existing folder, behind folders that will be made in it: in these is no link yet, and `..` takes
 /// back a name.
-pub(crate) fn behind(missing: &[OsString], path: &Path) -> PathBuf {
+pub(crate) fn path_behind(missing: &[OsString], path: &Path) -> PathBuf {
     let (mut way, mut parts) = (missing.to_vec(), path.components());
     while !way.is_empty() && path.is_relative() {
         match parts.next() {

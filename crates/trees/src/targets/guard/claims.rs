@@ -116,7 +116,7 @@ impl TargetClaims {
         let trees = TreeTargets::new(items);
         for item in items.iter().filter(|item| !item.is_left_out) {
             let Some(at) = item.target.place() else { continue };
-            for inside in trees.holding(at) {
+            for inside in trees.trees_holding(at) {
                 let (Some(below), tree) = (inside.below, inside.tree) else { continue };
                 if tree.number == item.number {
                     continue;

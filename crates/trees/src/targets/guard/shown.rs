@@ -23,7 +23,7 @@ struct View<'mounts> {
 }
 
 /// The views of a source or target, its own first, but for what lies in the folders `without`.
-fn views<'mounts>(mounts: &'mounts [MountEntry], path: &Path, without: &[PathBuf]) -> Vec<View<'mounts>> {
+fn views_of<'mounts>(mounts: &'mounts [MountEntry], path: &Path, without: &[PathBuf]) -> Vec<View<'mounts>> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     let own = above.max_by_key(|mount| mount.point.as_os_str().len()).and_then(|mount| {
         let folder = mount.root.join(path.strip_prefix(&mount.point).ok()?);
@@ -54,7 +54,7 @@ impl View<'_> {
 }
 
 /// The folders below the sources by which targets reach what is copied from.
-pub(super) fn in_targets(items: &[Item], rules: GuardRules<'_>) -> Vec<FileId> {
+pub(super) fn folders_shown_in_targets(items: &[Item], rules: GuardRules<'_>) -> Vec<FileId> {
     let sources = items.iter().filter(|item| item.is_tree()).filter_map(|item| {
         let path = item.source.local_path()?.canonicalize().ok()?;
         Some((item, path))
@@ -65,15 +65,16 @@ pub(super) fn in_targets(items: &[Item], rules: GuardRules<'_>) -> Vec<FileId> {
         return Vec::new();
     }
     let mounts = MountEntry::list("self");
-    let from: Vec<_> = sources.iter().map(|(item, path)| (*item, views(&mounts, path, &targets))).collect();
+    let from: Vec<_> =
+        sources.iter().map(|(item, path)| (*item, views_of(&mounts, path, &targets))).collect();
     let mut found = Vec::new();
-    for to in targets.iter().map(|path| views(&mounts, path, &[])) {
+    for to in targets.iter().map(|path| views_of(&mounts, path, &[])) {
         for (item, from) in &from {
             let (Some(source), Some(target)) = (from.first(), to.first()) else { continue };
             // Without a mount below either there is nothing to compare.
             if from.len() + to.len() > 2 {
                 let views = to.iter().flat_map(|shown| from.iter().map(move |view| (view, shown)));
-                let both = views.filter_map(|(view, shown)| paths(view, shown, target));
+                let both = views.filter_map(|(view, shown)| shown_paths(view, shown, target));
                 found.extend(
                     both.filter_map(|(from, to)| {
                         shown_id(item, &source.path, &target.path, &from, &to, rules)
@@ -94,7 +95,7 @@ fn target_path(item: &Item) -> Option<PathBuf> {
 }
 
 /// The paths in the source and in the target of the folder that both views show.
-fn paths(source: &View<'_>, shown: &View<'_>, target_root: &View<'_>) -> Option<(PathBuf, PathBuf)> {
+fn shown_paths(source: &View<'_>, shown: &View<'_>, target_root: &View<'_>) -> Option<(PathBuf, PathBuf)> {
     if source.holds(target_root) && target_root.holds(shown) {
         // A target that lies in the source is not copied from.
         None

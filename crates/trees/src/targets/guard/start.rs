@@ -71,7 +71,8 @@ impl Start<'_> {
     fn check_tree(&self, item: &Item, at: &PathAt) -> Result<(), Problem> {
         // A source that is copied beside it goes into the same folder.
         let beside = self.folder.filter(|_| self.items.len() + self.excluded.len() > 1);
-        let is_copied = |at: &&PathAt| item.source.local_path().is_some() && self.comes_by(item, at, true);
+        let is_copied =
+            |at: &&PathAt| item.source.local_path().is_some() && self.is_walked_to(item, at, true);
         match [Some(at), beside].into_iter().flatten().find(is_copied) {
             Some(at) => {
                 let from = &item.source;
@@ -84,7 +85,7 @@ impl Start<'_> {
     }
 
     /// Whether a copy of this folder deals with what is at the target.
-    fn comes_by(&self, item: &Item, at: &PathAt, is_folder: bool) -> bool {
+    fn is_walked_to(&self, item: &Item, at: &PathAt, is_folder: bool) -> bool {
         let Some(source) = item.meta else { return false };
         let may_pass =
             |step: &WayStep| !self.rules.options.selection.one_file_system || step.device == source.device;
@@ -163,7 +164,7 @@ impl Start<'_> {
         let mut trees =
             self.items.iter().filter(|other| other.is_tree() && other.source.local_path().is_some());
         let is_apart = self.folder.is_some_and(|folder| at.path.parent() == Some(&folder.path));
-        trees.find(|tree| !is_apart && tree.number != item.number && self.comes_by(tree, at, false))
+        trees.find(|tree| !is_apart && tree.number != item.number && self.is_walked_to(tree, at, false))
     }
 
     /// Nothing that is read may be the target of a tree, hold one, or be removed from one.
@@ -181,8 +182,8 @@ impl Start<'_> {
         });
         for read in copied.chain(excluded).chain(older) {
             for at in places_of(read.path, read.is_entry) {
-                for inside in trees.holding(&at) {
-                    if let Some(words) = self.why_not_in(&inside, &read, &at) {
+                for inside in trees.trees_holding(&at) {
+                    if let Some(words) = self.why_not_in_tree(&inside, &read, &at) {
                         return Err(usage(inside.tree.target.path().unwrap_or(&at.path), &words));
                     }
                 }
@@ -192,7 +193,7 @@ impl Start<'_> {
     }
 
     /// Why a place that is read must not lie in the target of this tree; `None` where it may.
-    fn why_not_in(&self, inside: &InTree<'_>, read: &ReadPlace<'_>, at: &PathAt) -> Option<String> {
+    fn why_not_in_tree(&self, inside: &InTree<'_>, read: &ReadPlace<'_>, at: &PathAt) -> Option<String> {
         let (from, shown, delete) = (&inside.tree.source, &read.shown, self.rules.options.deletion.delete);
         match &inside.below {
             None if read.is_older && !delete => None,
@@ -240,18 +241,19 @@ pub(crate) struct CoveredSource {
 
 impl Start<'_> {
     /// Files that a tree has, by the folders above them, under the name that they get.
-    pub(crate) fn covered(&self) -> Vec<CoveredSource> {
+    pub(crate) fn covered_sources(&self) -> Vec<CoveredSource> {
         let trees = TreeTargets::new(self.items);
         let covering = |item: &Item| {
             let Target::File(at) = &item.target else { return None };
             item.meta.filter(|meta| meta.kind == FileKind::Regular)?;
-            let inside = trees.holding(at).into_iter().filter(|inside| inside.tree.number != item.number);
+            let inside =
+                trees.trees_holding(at).into_iter().filter(|inside| inside.tree.number != item.number);
             let source = inside.map(|inside| (inside, item.source.local_path()));
             source.into_iter().find_map(|(inside, path)| {
                 let source = places_of(path?, false).pop()?;
                 let steps = way(id(inside.tree.meta.as_ref()?), &source)?;
                 let way: PathBuf = steps.iter().map(|step| &step.name).collect();
-                let is_copied = inside.below == Some(way) && self.comes_by(inside.tree, &source, false);
+                let is_copied = inside.below == Some(way) && self.is_walked_to(inside.tree, &source, false);
                 is_copied.then_some(CoveredSource { source: item.number, tree: inside.tree.number })
             })
         };

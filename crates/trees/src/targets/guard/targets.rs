@@ -45,7 +45,7 @@ impl<'items> TreeTargets<'items> {
     }
 
     /// The trees in whose targets a name lies, or that have it as their target.
-    pub(crate) fn holding(&self, at: &PathAt) -> Vec<InTree<'items>> {
+    pub(crate) fn trees_holding(&self, at: &PathAt) -> Vec<InTree<'items>> {
         if self.roots.is_empty() {
             return Vec::new();
         }

@@ -5,7 +5,7 @@
 
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::setup::options::{Backup, Options};
-use crate::targets::guard::backups::behind;
+use crate::targets::guard::backups::path_behind;
 use crate::targets::item::Item;
 use datapump_files::disk::{FileKind, file_meta};
 use datapump_files::followed::behind::places_on;
@@ -27,7 +27,7 @@ pub(super) fn refuse(items: &[Item], options: &Options) -> Result<(), Problem> {
             continue;
         }
         last = Some(base_id);
-        let mut places = places_on(base, behind(missing, backups).as_os_str()).into_iter();
+        let mut places = places_on(base, path_behind(missing, backups).as_os_str()).into_iter();
         let is_foreign = |uid: u32| uid != ROOT && uid != own;
         let link = places.find(|place| place.meta.kind == FileKind::Symlink && is_foreign(place.meta.uid));
         if let Some(link) = link {

@@ -36,7 +36,7 @@ pub(crate) enum NamedWork {
 }
 
 /// Whether it goes to a name in a folder: a file, or what is never read. Measured it is a place of its own.
-pub(crate) fn is_name(item: &Item, options: &Options) -> bool {
+pub(crate) fn is_name_in_folder(item: &Item, options: &Options) -> bool {
     let is_place = options.measuring.rehearsal_bytes.is_some();
     let is_file = item.meta.is_some_and(|meta| meta.kind == FileKind::Regular);
     match (&item.source, &item.target) {
@@ -50,11 +50,12 @@ pub(crate) fn is_name(item: &Item, options: &Options) -> bool {
 }
 
 /// The work of a command in the order of its sources; a group comes where its first name does.
-pub(crate) fn gathered(items: Vec<Item>, claims: &TargetClaims, options: &Options) -> Vec<NamedWork> {
+pub(crate) fn group_items(items: Vec<Item>, claims: &TargetClaims, options: &Options) -> Vec<NamedWork> {
     let mut works = Vec::with_capacity(items.len());
-    let (given, mut groups, mut firsts) = (given_names(&items, options), HashMap::new(), HashMap::new());
+    let (given, mut groups, mut firsts) =
+        (count_given_names(&items, options), HashMap::new(), HashMap::new());
     for item in items {
-        if !is_name(&item, options) {
+        if !is_name_in_folder(&item, options) {
             let first = claims.merged_with(item.number).min().unwrap_or(item.number);
             match firsts.get(&first).map(|first: &usize| &mut works[*first]) {
                 Some(NamedWork::Items(items)) => items.push(item),
@@ -65,7 +66,7 @@ pub(crate) fn gathered(items: Vec<Item>, claims: &TargetClaims, options: &Option
             }
             continue;
         }
-        let (folders, named) = (folders_of(&item), named(item, &given));
+        let (folders, named) = (group_key(&item), named(item, &given));
         let group = folders.as_ref().and_then(|folders| groups.get(folders).copied());
         match group.map(|group: usize| &mut works[group]) {
             Some(NamedWork::Names(group)) => group.push(named),
@@ -79,7 +80,7 @@ pub(crate) fn gathered(items: Vec<Item>, claims: &TargetClaims, options: &Option
 }
 
 /// The path of the folder that holds it, and which open folder it goes to. `None` of what is a group of its own.
-fn folders_of(item: &Item) -> Option<(PathBuf, usize)> {
+fn group_key(item: &Item) -> Option<(PathBuf, usize)> {
     if !matches!(item.source, Place::Path(_) | Place::Remote(_)) {
         return None;
     }
@@ -114,12 +115,12 @@ struct FileOfHost {
 
 /// Counts the names that the user gave of each file; symbolic links to it count, too. With -L each of those is a file of its
 /// own, as in a folder.
-fn given_names(items: &[Item], options: &Options) -> HashMap<FileOfHost, u64> {
+fn count_given_names(items: &[Item], options: &Options) -> HashMap<FileOfHost, u64> {
     let mut files = HashMap::new();
     if items.len() < 2 || options.links.follow == FollowLinks::Always {
         return files;
     }
-    for file in items.iter().filter(|item| is_name(item, options)).filter_map(file_of) {
+    for file in items.iter().filter(|item| is_name_in_folder(item, options)).filter_map(file_of) {
         *files.entry(file).or_default() += 1;
     }
     files

@@ -12,7 +12,7 @@ use datapump_files::disk::{FileKind, names};
 /// Removes a file where a folder comes, behind a backup of it.
 pub(crate) fn remove_file(at: BatchName<'_>) -> Result<bool, Problem> {
     let remove = || remove(at, FileKind::Regular);
-    backup::of_entry(at.shared, at.directory(), TakenName::gone(at.target()?, &at.name.name), remove)
+    backup::replace_entry(at.shared, at.directory(), TakenName::gone(at.target()?, &at.name.name), remove)
 }
 
 /// Removes what stands there; false for a folder in which something is.

@@ -52,7 +52,7 @@ pub(crate) struct BatchName<'run> {
 
 impl BatchCursor {
     /// Opens the folders of a batch.
-    pub(crate) fn take(batch: Batch) -> Result<BatchCursor, (Arc<Directory>, bool, Box<Problem>)> {
+    pub(crate) fn open(batch: Batch) -> Result<BatchCursor, (Arc<Directory>, bool, Box<Problem>)> {
         let Batch { directory, names, read, walks } = batch;
         let source = directory.source.origin();
         let target = directory.target.as_ref().map(|target| target.file()).transpose();
@@ -103,7 +103,7 @@ impl<'run> BatchName<'run> {
     }
 
     /// Metadata of the existing entry of the name at the target.
-    pub(crate) fn there(self) -> Result<Option<Meta>, Problem> {
+    pub(crate) fn target_meta(self) -> Result<Option<Meta>, Problem> {
         let (name, directory) = (&self.name.name, self.directory());
         let Some(target) = self.cursor.target.as_ref().filter(|_| !directory.traits.fresh) else {
             return Ok(None);
@@ -140,11 +140,11 @@ impl<'run> BatchName<'run> {
 
     /// What it is; asked for where the listing does not tell.
     pub(crate) fn kind(self) -> Result<FileKind, Problem> {
-        self.name.kind.map_or_else(|| self.meta().map(|meta| meta.kind), Ok)
+        self.name.kind.map_or_else(|| self.source_meta().map(|meta| meta.kind), Ok)
     }
 
     /// Metadata of the name in the source.
-    pub(crate) fn meta(self) -> Result<Meta, Problem> {
+    pub(crate) fn source_meta(self) -> Result<Meta, Problem> {
         let name = self.name;
         let found = self.cursor.source.metadata(name, || self.source_path());
         let meta = found.map_err(|problem| if name.was_seen() { problem.vanished() } else { problem })?;
@@ -160,8 +160,12 @@ impl<'run> BatchName<'run> {
         /// Names that go and come back are opened in between.
         const TRIES: u32 = 3;
         let open = || self.cursor.source.open_file(self.name, path, small, &self.shared.stop);
-        let is_there =
-            || matches!(self.cursor.source.if_there(&self.name.name, || path.to_path_buf()), Ok(Some(_)));
+        let is_there = || {
+            matches!(
+                self.cursor.source.metadata_if_exists(&self.name.name, || path.to_path_buf()),
+                Ok(Some(_))
+            )
+        };
         let mut opened = open();
         for _ in 1..TRIES {
             match opened {

@@ -39,7 +39,7 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
         let Some(parent) = done.parent.clone() else {
             return shared.trees.trees_done.lock().push(done);
         };
-        if is_empty_for_lack_of_room(shared, &done) {
+        if removed_for_lack_of_room(shared, &done) {
             shared.ledger.tally().done.folders_made -= 1;
             shared.ledger.leave_missing(0);
             done.root.fail();
@@ -54,7 +54,7 @@ pub(crate) fn release(shared: &Shared<'_>, directory: &Arc<Directory>) {
 }
 
 /// Removes a new folder that is empty because there was no room for its names; false if it stays.
-fn is_empty_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool {
+fn removed_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool {
     if !(shared.ledger.full.is_full() && directory.traits.fresh && directory.target.is_some()) {
         return false;
     }
@@ -99,24 +99,24 @@ fn holds_plan(shared: &Shared<'_>) -> bool {
 
 /// A folder gets its attributes when nothing in it changes any more: each new name would change its times.
 pub(crate) fn finish_folder(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
-    let differed = put_attributes(shared, directory)?;
+    let differed = finish_attributes(shared, directory)?;
     shared.ledger.tally().done.adjusted += u64::from(differed);
     Ok(())
 }
 
 /// Sets the attributes of a folder that is done, and syncs it where that is requested. True if it had others before and all
 /// could be kept.
-fn put_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Problem> {
+fn finish_attributes(shared: &Shared<'_>, directory: &Directory) -> Result<bool, Problem> {
     let Some(target) = directory.target.as_ref().filter(|_| shared.settings.writes) else { return Ok(false) };
     let (from, to) = (directory.source.origin()?, target.file()?);
     // One that was opened up has not its own mode.
-    let was_right = !target.was_opened_up() && is_right(shared, directory, &from, &to);
+    let was_right = !target.was_opened_up() && has_right_attributes(shared, directory, &from, &to);
     // Looked at before they are set.
-    let differed = differed(shared, directory, &from, &to, was_right);
+    let differed = was_different(shared, directory, &from, &to, was_right);
     let mut is_whole = true;
     if !was_right || directory.traits.keeps_own {
         let lost = set_attributes(shared, directory, target, &from, &to)?;
-        target.has_its_mode()?;
+        target.note_mode_set()?;
         is_whole = shared.ledger.report_lost(lost, || target.path()).is_empty();
     }
     // Names were made in a folder that has its attributes already, too. A root is synced when its list is gone.
@@ -204,7 +204,7 @@ fn restore_mode(target: &FolderSide, to: &File) -> Option<Loss> {
 }
 
 /// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
-fn is_right(shared: &Shared<'_>, directory: &Directory, from: &Origin, to: &File) -> bool {
+fn has_right_attributes(shared: &Shared<'_>, directory: &Directory, from: &Origin, to: &File) -> bool {
     let meta = &directory.source.meta;
     let Ok(there) = file_meta(to) else { return false };
     shared.trees.flags.leaves_some()
@@ -228,7 +228,13 @@ fn is_as(shared: &Shared<'_>, meta: &Meta, there: &Meta) -> bool {
 
 /// Whether a folder that stood there was not right when it was found: each name that this run made in it has changed
 /// its times since. Counted where what is right is left alone.
-fn differed(shared: &Shared<'_>, directory: &Directory, from: &Origin, to: &File, is_right: bool) -> bool {
+fn was_different(
+    shared: &Shared<'_>,
+    directory: &Directory,
+    from: &Origin,
+    to: &File,
+    is_right: bool,
+) -> bool {
     let Some(found) = directory.target.as_ref().map(|target| target.meta) else { return false };
     let is_counted = shared.trees.flags.leaves_some() && !directory.traits.keeps_own;
     let keep = shared.settings.options.attributes.keep;

@@ -25,7 +25,7 @@ pub(super) fn walk_again(shared: &Shared<'_>, root: &Arc<Directory>, folders: &B
     // A root that is done is on its way again.
     shared.trees.trees_done.lock().retain(|done| !Arc::ptr_eq(done, root));
     root.hold();
-    let ways = ways(root, folders);
+    let ways = steps_to_folders(root, folders);
     let mut open = vec![Arc::clone(root)];
     while let Some(directory) = open.pop() {
         for (_, name) in ways.get(&directory.key()).into_iter().flatten() {
@@ -33,12 +33,12 @@ pub(super) fn walk_again(shared: &Shared<'_>, root: &Arc<Directory>, folders: &B
                 Ok(below) => open.push(below),
                 // What vanished shows by the folder above it when all are looked at again.
                 Err(problem) => {
-                    tell(shared, &directory, directory.judged_by_source(NotCopied::folder(name), problem));
+                    tell(shared, &directory, directory.judge_by_source(NotCopied::folder(name), problem));
                 }
             }
         }
         if folders.contains(&directory.key()) {
-            list(shared, directory);
+            list_folder(shared, directory);
         } else {
             folder_done::release(shared, &directory);
         }
@@ -46,11 +46,11 @@ pub(super) fn walk_again(shared: &Shared<'_>, root: &Arc<Directory>, folders: &B
 }
 
 /// The folders on the way from the root to these folders, each below the one above it.
-fn ways(root: &Directory, folders: &BTreeSet<FolderKey>) -> Ways {
+fn steps_to_folders(root: &Directory, folders: &BTreeSet<FolderKey>) -> Ways {
     let mut ways = Ways::new();
     for folder in folders {
         let mut above = ROOT;
-        for (key, name) in root.root.visited.chain(*folder) {
+        for (key, name) in root.root.visited.steps_from_root(*folder) {
             ways.entry(above).or_default().insert((key, name));
             above = key;
         }
@@ -65,7 +65,7 @@ fn tell(shared: &Shared<'_>, directory: &Directory, problem: Problem) {
 }
 
 /// What the folder is before it is listed counts from now on.
-fn list(shared: &Shared<'_>, directory: Arc<Directory>) {
+fn list_folder(shared: &Shared<'_>, directory: Arc<Directory>) {
     match directory.source.rewind().and_then(|()| directory.source.look_again()) {
         Ok((now, is_young)) => directory.note_walk(&now, is_young),
         Err(problem) => {

@@ -31,7 +31,7 @@ impl DeletePass<'_> {
         let is_shown = match here.root.visited.id_of(here.key) {
             _ if target.is_some_and(|target| self.is_walked(target)) => true,
             Some(recorded) if !self.may_show(recorded, folder) => false,
-            _ => self.removes() && source.side().is_ok_and(|source| self.shows(&source, folder)),
+            _ => self.removes() && source.open_side().is_ok_and(|source| self.shows(&source, folder)),
         };
         if is_shown {
             self.refuse_source(&here.target.path());
@@ -77,7 +77,8 @@ impl DeletePass<'_> {
             }
         };
         let has = |probe: &ViewProbe| {
-            let found = source.origin().and_then(|origin| origin.if_there(&probe.name, || source.path()));
+            let found =
+                source.origin().and_then(|origin| origin.metadata_if_exists(&probe.name, || source.path()));
             Ok(found.is_ok_and(|found| found.is_some()))
         };
         let is_seen = view::is_seen(folder, || mtime_ns().map_err(|()| Errno::ENOENT), has);

@@ -23,7 +23,7 @@ use datapump_files::disk::{FileKind, Folder, names};
 /// Whether it was on its way to a name of the source. What cannot be listed may have that.
 fn is_of_source(here: &DeletePlace, temporary: &OsStr, stop: &AtomicBool) -> bool {
     let Some(source) = &here.source else { return false };
-    let Ok(side) = source.side() else { return true };
+    let Ok(side) = source.open_side() else { return true };
     let Ok(origin) = side.origin() else { return true };
     let (path, mut cookie) = (side.path(), 0);
     loop {
@@ -79,7 +79,7 @@ impl DeletePass<'_> {
         name: &OsStr,
     ) -> Result<(), Problem> {
         self.count_found()?;
-        if self.removes() && !self.is_taken_away(here, folder, name) {
+        if self.removes() && !self.take_away(here, folder, name) {
             here.keeps_some = true;
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl DeletePass<'_> {
 
     /// Removes a partial file or journal. False where it stays, which is reported: a pump took it meanwhile, or it cannot be
     /// removed.
-    fn is_taken_away(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> bool {
+    fn take_away(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> bool {
         let path = here.target.path_of(name);
         let open = Folder::Os(Arc::clone(folder));
         let remove = || remove_abandoned(&open, temporary_of(name).unwrap_or(name), &path);

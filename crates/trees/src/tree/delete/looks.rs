@@ -36,11 +36,11 @@ pub(super) fn find(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Look
             missing: Vec::new(),
             unseen: BTreeSet::new(),
         };
-        looks.handle(ROOT, look)?;
+        looks.handle_look(ROOT, look)?;
         if !looks.unseen.contains(&ROOT) {
             looks.below()?;
             looks.look_for_missing()?;
-            looks.verify()?;
+            looks.list_unverified()?;
         }
         found.changed.extend(looks.changed.into_iter().map(|key| FolderOfTree { tree, key }));
         for (key, keeps_all) in root.root.visited.with_missed() {
@@ -71,7 +71,7 @@ impl FolderLooks<'_> {
     }
 
     /// Errors: the session is lost.
-    fn handle(&mut self, key: FolderKey, look: Result<Meta, Problem>) -> Result<(), Problem> {
+    fn handle_look(&mut self, key: FolderKey, look: Result<Meta, Problem>) -> Result<(), Problem> {
         let above = self.visited().above(key);
         if key != ROOT && self.unseen.contains(&above) {
             self.unseen.insert(key);
@@ -103,9 +103,11 @@ impl FolderLooks<'_> {
     fn look_for_missing(&mut self) -> Result<(), Problem> {
         for (key, problem) in std::mem::take(&mut self.missing) {
             let above = self.visited().above(key);
-            let chain = self.visited().chain(key);
+            let chain = self.visited().steps_from_root(key);
             let Some((_, name)) = chain.last() else { continue };
-            let look = self.side(above).and_then(|side| side.origin()?.if_there(name, || side.path_of(name)));
+            let look = self
+                .side(above)
+                .and_then(|side| side.origin()?.metadata_if_exists(name, || side.path_of(name)));
             match look {
                 Err(problem) if problem.class == Class::Lost => return Err(problem),
                 Ok(None) => drop(self.changed.insert(above)),
@@ -122,17 +124,17 @@ impl FolderLooks<'_> {
 
     fn below(&mut self) -> Result<(), Problem> {
         let Some(now) = self.now.clone() else { return Ok(()) };
-        let Origin::There(folder) = now.origin()? else { return self.of_this_host(now) };
+        let Origin::There(folder) = now.origin()? else { return self.look_at_local(now) };
         let (root, top) = (self.root, now.path());
         let path = |key| root.root.visited.path_of(key, &top);
-        let mut handle = |key, look| self.handle(key, look);
-        folder.look_below(&mut root.root.visited.way(), &path, &mut handle)
+        let mut handle = |key, look| self.handle_look(key, look);
+        folder.look_below(&mut root.root.visited.steps_through(), &path, &mut handle)
     }
 
     /// Opens and looks at all folders that were walked of a source on this host, from its root down.
-    fn of_this_host(&mut self, now: Arc<FolderSide>) -> Result<(), Problem> {
+    fn look_at_local(&mut self, now: Arc<FolderSide>) -> Result<(), Problem> {
         let mut open = vec![Some(now)];
-        let steps: Vec<FolderStep> = self.root.root.visited.way().collect();
+        let steps: Vec<FolderStep> = self.root.root.visited.steps_through().collect();
         for step in steps {
             if self.shared.stop.load(Ordering::Relaxed) {
                 return Ok(());
@@ -148,7 +150,7 @@ impl FolderLooks<'_> {
                         continue;
                     };
                     let look = opened.as_ref().map(|side| side.meta).map_err(Clone::clone);
-                    self.handle(key, look)?;
+                    self.handle_look(key, look)?;
                     open.push(opened.ok().filter(|_| !self.unseen.contains(&key)));
                 }
             }
@@ -157,7 +159,7 @@ impl FolderLooks<'_> {
     }
 
     /// Lists folders whose times do not tell whether they changed.
-    fn verify(&mut self) -> Result<(), Problem> {
+    fn list_unverified(&mut self) -> Result<(), Problem> {
         for key in std::mem::take(&mut self.unverified) {
             let listed = self.side(key).and_then(|side| is_listed_as_walked(self.visited(), key, &side));
             match listed {
@@ -171,7 +173,7 @@ impl FolderLooks<'_> {
 
     fn side(&self, key: FolderKey) -> Result<Arc<FolderSide>, Problem> {
         let mut side = self.now.clone().unwrap_or_else(|| Arc::clone(&self.root.source));
-        for (_, name) in self.visited().chain(key) {
+        for (_, name) in self.visited().steps_from_root(key) {
             side = side.child(&name)?;
         }
         Ok(side)

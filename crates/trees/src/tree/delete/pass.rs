@@ -140,7 +140,7 @@ impl<'run> DeletePass<'run> {
     }
 
     /// Walks the target of one tree, and counts or removes what the source does not have.
-    pub(super) fn tree(&mut self, tree: usize, root: &Directory) -> Result<(), Problem> {
+    pub(super) fn delete_in_tree(&mut self, tree: usize, root: &Directory) -> Result<(), Problem> {
         (self.tree, self.guarded) = (tree, root.root.visited.guarded());
         let (all, target_id) = (self.all, root.root.target_id);
         let earlier = all[..tree].iter().map(|earlier| &**earlier);
@@ -163,13 +163,13 @@ impl<'run> DeletePass<'run> {
                     .map_err(|errno| Problem::system(Operation::List, &here.target.path(), errno.0))?
             };
             here.cookie = cookie;
-            let below = if names.is_empty() { None } else { self.batch(here, &folder, &names)? };
+            let below = if names.is_empty() { None } else { self.delete_batch(here, &folder, &names)? };
             let above = open.len() - 1;
             match below {
                 Some(below) => open.extend(below.into_iter().map(|below| DeletePlace { above, ..below })),
                 None => {
                     let done = open.pop().expect("looked at above");
-                    self.leave(&done, open.get_mut(done.above))?;
+                    self.leave_folder(&done, open.get_mut(done.above))?;
                 }
             }
         }
@@ -177,7 +177,7 @@ impl<'run> DeletePass<'run> {
     }
 
     /// Deals with names of a folder; gives the folders to look into, or nothing where it shows a folder of the source.
-    fn batch(
+    fn delete_batch(
         &mut self,
         here: &mut DeletePlace,
         folder: &Arc<File>,
@@ -197,7 +197,7 @@ impl<'run> DeletePass<'run> {
                 NameAction::KeepForNow => (here.keeps_some, self.keeps_for_now) = (true, true),
                 NameAction::Enter | NameAction::EnterExtra => below.extend(place.map(|place| *place)),
                 NameAction::RemovePartial => self.remove_leftover(here, folder, &name.name)?,
-                NameAction::Remove if self.removes() && !self.is_set_aside(here, folder, &name.name) => {
+                NameAction::Remove if self.removes() && !self.set_aside(here, folder, &name.name) => {
                     here.keeps_some = true;
                 }
                 NameAction::Remove => {
@@ -252,10 +252,10 @@ impl<'run> DeletePass<'run> {
                     facts.is_protected = Some(self.is_protected(here, folder, name, kind));
                 }
                 NameFact::Selected => facts.is_selected = Some(self.is_selected(here, name, kind)),
-                NameFact::Recorded => facts.recorded = Some(here.recorded(&name.name, key)),
+                NameFact::Recorded => facts.recorded = Some(here.recorded_entry(&name.name, key)),
                 NameFact::IsInTheWay => facts.is_in_the_way = Some(root.is_in_the_way(key)),
                 NameFact::OtherSpelling => {
-                    written = here.otherwise_written(folder, name)?;
+                    written = here.name_in_source(folder, name)?;
                     facts.other_spelling = Some(match &written {
                         None => Recorded::No,
                         Some(written) if visited.has(visited.below(here.key, written)) => Recorded::Folder,
@@ -358,7 +358,7 @@ impl<'run> DeletePass<'run> {
     }
 
     /// The problem that `--max-delete` is reached, and one more would go.
-    fn too_many(&self) -> Problem {
+    fn too_many_problem(&self) -> Problem {
         let most = counted(self.found, "name");
         let copied = if self.shared.settings.options.dry_run { "would be copied" } else { "was copied" };
         let removed = self.shared.trees.pruning.lock().removed;
@@ -378,15 +378,15 @@ impl<'run> DeletePass<'run> {
     }
 
     /// Sets aside an entry that is to be removed. False where that failed, which is reported: it stays.
-    fn is_set_aside(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
+    fn set_aside(&self, here: &DeletePlace, folder: &File, name: &OsStr) -> bool {
         if self.shared.settings.options.backup.is_none() {
             return true;
         }
         let lists = |name: &OsStr| here.root.visited.has_name(here.key, name);
-        let open = || here.source.as_ref()?.side().ok();
+        let open = || here.source.as_ref()?.open_side().ok();
         let source = here.source.as_ref().map(|_| BackupSource { lists: &lists, open: &open });
         let taken = TakenName::gone(folder, name);
-        let set_aside = || backup::aside_in_tree(self.shared, &here.root, &here.target, source, taken);
+        let set_aside = || backup::set_aside_in_tree(self.shared, &here.root, &here.target, source, taken);
         let done = here.target.in_opened(set_aside);
         // Without links its name is gone with that.
         if done.as_ref().is_ok_and(UndoRename::is_renamed) {
@@ -417,7 +417,7 @@ impl<'run> DeletePass<'run> {
         let entry = (&*name.name, kind == FileKind::Folder);
         (stays && name.name == LIST_NAME)
             || name.is_withheld
-            || backup::is_kept(self.shared, &here.root, folder, &name.name, kind)
+            || backup::is_backup(self.shared, &here.root, folder, &name.name, kind)
             || self.shared.trees.select.protects(above, entry, options.deletion.delete_excluded)
     }
 
@@ -459,7 +459,7 @@ impl<'run> DeletePass<'run> {
     /// One more goes, if it may.
     pub(super) fn count_found(&mut self) -> Result<(), Problem> {
         if self.shared.settings.options.deletion.max_delete == Some(self.found) {
-            return Err(self.too_many());
+            return Err(self.too_many_problem());
         }
         self.found += 1;
         Ok(())
@@ -475,7 +475,7 @@ impl<'run> DeletePass<'run> {
 
     /// Ends a folder that was looked through: removes one without a source, and gives another the times back that removals
     /// changed.
-    fn leave(&mut self, done: &DeletePlace, above: Option<&mut DeletePlace>) -> Result<(), Problem> {
+    fn leave_folder(&mut self, done: &DeletePlace, above: Option<&mut DeletePlace>) -> Result<(), Problem> {
         match (&done.source, above) {
             (None, Some(above)) if done.keeps_some => above.keeps_some = true,
             (None, Some(_)) if self.ways.is_some() && self.step == DeleteStep::Count => {
@@ -489,14 +489,14 @@ impl<'run> DeletePass<'run> {
                 }
                 above.removed_some = true;
             }
-            (Some(_), Some(_)) if self.removes() => self.restore(done)?,
+            (Some(_), Some(_)) if self.removes() => self.restore_folder(done)?,
             _ => {}
         }
         Ok(())
     }
 
     /// A folder gets back what removals changed of it, as it was when they began: it was finished then.
-    fn restore(&self, done: &DeletePlace) -> Result<(), Problem> {
+    fn restore_folder(&self, done: &DeletePlace) -> Result<(), Problem> {
         let was_opened_up = done.target.was_opened_up();
         if (!done.removed_some && !was_opened_up) || self.shared.settings.in_order.is_some() {
             return Ok(());
@@ -508,6 +508,6 @@ impl<'run> DeletePass<'run> {
         let times = if keeps_times { attributes::copy_times(found, to) } else { Ok(()) };
         let restored = mode.and(times);
         restored.map_err(|errno| Problem::system(Operation::SetTimes, &done.target.path(), errno.0))?;
-        done.target.has_its_mode()
+        done.target.note_mode_set()
     }
 }

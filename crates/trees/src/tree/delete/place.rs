@@ -36,7 +36,7 @@ impl PlacedSource {
     }
 
     /// The folder, opened now if it was not.
-    pub(super) fn side(&self) -> Result<Arc<FolderSide>, Problem> {
+    pub(super) fn open_side(&self) -> Result<Arc<FolderSide>, Problem> {
         let (mut closed, mut here) = (Vec::new(), self);
         let mut side = loop {
             match (here.open.get(), &here.above) {
@@ -94,7 +94,7 @@ impl DeletePlace {
     }
 
     /// What the source has under a name, as its folder was walked.
-    pub(super) fn recorded(&self, name: &OsStr, key: FolderKey) -> Recorded {
+    pub(super) fn recorded_entry(&self, name: &OsStr, key: FolderKey) -> Recorded {
         let visited = &self.root.visited;
         match visited.has_name(self.key, name) {
             _ if self.source.is_none() => Recorded::No,
@@ -108,23 +108,21 @@ impl DeletePlace {
     /// Whether the source has a folder of this name.
     pub(super) fn source_has_folder(&self, name: &OsStr) -> bool {
         let Some(source) = &self.source else { return false };
-        let found = source.side().and_then(|side| side.origin()?.if_there(name, || side.path_of(name)));
+        let found = source
+            .open_side()
+            .and_then(|side| side.origin()?.metadata_if_exists(name, || side.path_of(name)));
         found.is_ok_and(|found| found.is_some_and(|found| found.kind == FileKind::Folder))
     }
 
     /// The name of the source that an entry belongs to, though it is written otherwise. Most file systems fold nothing.
-    pub(super) fn otherwise_written(
-        &mut self,
-        folder: &File,
-        name: &Name,
-    ) -> Result<Option<OsString>, Problem> {
+    pub(super) fn name_in_source(&mut self, folder: &File, name: &Name) -> Result<Option<OsString>, Problem> {
         let Some(source) = &self.source else { return Ok(None) };
         let folded = match &mut self.folded {
             Some(folded) => folded,
             empty if !disk::may_fold_names(folder) => empty.insert(HashMap::new()),
             empty => {
-                let side = source.side()?;
-                empty.insert(folded::standing_otherwise_written(
+                let side = source.open_side()?;
+                empty.insert(folded::entries_written_otherwise(
                     &side.origin()?,
                     &side.path(),
                     folder,

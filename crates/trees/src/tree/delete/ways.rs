@@ -36,9 +36,9 @@ pub(crate) fn may_clear(shared: &Shared<'_>, roots: &[Arc<Directory>], waiting: 
         return stay(InTheWay::Restless);
     }
     let mut count = pass_by_looks(shared, DeleteStep::Count, roots);
-    let ways = FoldersInTheWay::of_names(roots, waiting);
+    let ways = FoldersInTheWay::from_names(roots, waiting);
     count.ways = Some(&ways);
-    let counted = roots.iter().enumerate().try_for_each(|(tree, root)| count.tree(tree, root));
+    let counted = roots.iter().enumerate().try_for_each(|(tree, root)| count.delete_in_tree(tree, root));
     if let Err(problem) = counted {
         refuse(shared, problem);
         return stay(InTheWay::NotAllCopied);

@@ -24,7 +24,7 @@ const UNTOLD: &str =
     "attributes: the other side is an older version and does not tell them; install the same version";
 
 /// Compares a name; of a folder what is known before it is opened.
-pub(crate) fn of_name(at: BatchName<'_>, meta: &Meta, there: &Meta) -> Result<(), Problem> {
+pub(crate) fn compare_name(at: BatchName<'_>, meta: &Meta, there: &Meta) -> Result<(), Problem> {
     let (path, other_path) = (at.source_path(), at.target_path());
     owner(at.shared, &path, &other_path, meta, there);
     if meta.kind == FileKind::Folder {
@@ -53,7 +53,7 @@ pub(crate) fn of_name(at: BatchName<'_>, meta: &Meta, there: &Meta) -> Result<()
 
 /// Mode and time of two regular files, and the other attributes where that is asked for; what else they are is told by
 /// the comparison of their content.
-pub(crate) fn of_files(
+pub(crate) fn compare_files(
     shared: &Shared<'_>,
     opened: &Opened,
     other: &Handle,
@@ -68,7 +68,7 @@ pub(crate) fn of_files(
     let (has_mode, has_time) = one.held.has_mode_and_time();
     let mode = if has_mode { one.meta.mode } else { there.mode };
     let mtime_ns = if has_time { one.meta.mtime_ns } else { there.mtime_ns };
-    mode_and_time(shared, &one.path, other_path, &Meta { mode, mtime_ns, ..one.meta }, &there);
+    compare_mode_and_time(shared, &one.path, other_path, &Meta { mode, mtime_ns, ..one.meta }, &there);
     // What has no mode has no owner and nothing else.
     if !shared.settings.options.comparison.compare_attributes || !has_mode {
         return Ok(());
@@ -127,7 +127,13 @@ fn told_attributes(
 }
 
 /// Compares mode and time, and reports each difference for itself.
-pub(crate) fn mode_and_time(shared: &Shared<'_>, path: &Path, other: &Path, one: &Meta, there: &Meta) {
+pub(crate) fn compare_mode_and_time(
+    shared: &Shared<'_>,
+    path: &Path,
+    other: &Path,
+    one: &Meta,
+    there: &Meta,
+) {
     let name = shown_path(other);
     if one.kind != FileKind::Symlink && one.mode != there.mode {
         shared

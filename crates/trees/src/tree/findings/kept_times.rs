@@ -55,12 +55,12 @@ pub(crate) fn says_nothing(shared: &Shared<'_>, folder: &File, source: &Meta, th
     !all_tell_time(source.mtime_ns)
         // Only its owner may set its time: utimensat(2).
         || (options.durability.inplace && is_anothers)
-        || !keeps(shared, folder, there.device)
+        || !keeps_times(shared, folder, there.device)
 }
 
 /// Whether files in a folder keep the times that they are given. Found out once for each device, by a file that goes
 /// again; a dry run makes none, and looks at the content where nobody knows.
-fn keeps(shared: &Shared<'_>, folder: &File, device: u64) -> bool {
+fn keeps_times(shared: &Shared<'_>, folder: &File, device: u64) -> bool {
     if let Some(keeps) = shared.trees.keeps_times.lock().get(&device) {
         return *keeps;
     }

@@ -42,7 +42,7 @@ pub(crate) fn find(
     path: &Path,
 ) -> Result<Unsettled, Problem> {
     // A backup is what stood there before, or what a run that was cut made and this one replaced.
-    let is_backup = |folder: &File, name: &OsStr, kind| backup::is_kept(shared, tree, folder, name, kind);
+    let is_backup = |folder: &File, name: &OsStr, kind| backup::is_backup(shared, tree, folder, name, kind);
     let mut found = Unsettled::default();
     let root = FolderSide::root_of(path, Arc::clone(root), &shared.trees.keeper)?;
     let mut folders = vec![root.opening_up(&shared.trees.opened_folders, None)];
@@ -76,7 +76,7 @@ impl Unsettled {
         is_backup: &dyn Fn(&File, &OsStr, FileKind) -> bool,
     ) -> Result<Vec<OsString>, Problem> {
         let (open, mut below) = (folder.file()?, Vec::new());
-        for names in listed::batches(|cookie| listed::list(&open, cookie)) {
+        for names in listed::name_batches(|cookie| listed::list(&open, cookie)) {
             let names = names.map_err(|errno| Problem::system(Operation::List, &folder.path(), errno.0))?;
             for Name { name, kind, .. } in names {
                 match kind {

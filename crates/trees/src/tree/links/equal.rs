@@ -14,7 +14,12 @@ use datapump_files::disk::{FileCalls, file_meta, names};
 use datapump_files::identity::{id, prefix};
 
 /// Whether a name of this host has the content of this copy. What cannot be read is no copy of it.
-pub(super) fn to_copy(shared: &Shared<'_>, entry: &TreeEntry, held: Option<&Held>, first: &Copied) -> bool {
+pub(super) fn equals_copy(
+    shared: &Shared<'_>,
+    entry: &TreeEntry,
+    held: Option<&Held>,
+    first: &Copied,
+) -> bool {
     let Some(copy) = open(first) else { return false };
     match held {
         Some(Held::Here(handle)) => are_equal(shared, handle, copy),
@@ -27,7 +32,7 @@ pub(super) fn to_copy(shared: &Shared<'_>, entry: &TreeEntry, held: Option<&Held
 }
 
 /// The file of the same numbers whose copy has the content of this one, which could not be compared before.
-pub(super) fn other_copy(
+pub(super) fn find_equal_copy(
     shared: &Shared<'_>,
     file: FileState,
     copied: &Copied,

@@ -15,7 +15,7 @@ use crate::run::cause::cause_words;
 use crate::tree::batch::cursor::BatchName;
 use crate::tree::findings;
 use crate::tree::findings::kept_times;
-use crate::tree::links::linking::{can_link, link_into, not_linked};
+use crate::tree::links::linking::{can_link, link_into, link_problem};
 use datapump_files::disk::{Meta, file_meta, names};
 use datapump_files::identity::{FileId, id};
 
@@ -34,7 +34,7 @@ pub(crate) fn link_unchanged(at: BatchName<'_>, meta: &Meta) -> Result<Option<Fi
                 shared.ledger.notice_once(format!("--link-dest: {why}; what cannot be linked is copied"));
                 return Ok(None);
             }
-            Err(errno) => return Err(not_linked(&entry, errno)),
+            Err(errno) => return Err(link_problem(&entry, errno)),
         }
     }
     entry.directory.root.journal().inspect(|journal| journal.know(&there));

@@ -38,7 +38,7 @@ pub(crate) enum Met {
 
 /// Finds out what is to be done with a name that may be one of several of its file, and links it if the first one is written.
 /// `is_in_the_way`: a folder is in its place. Written in place, each name is a file of its own.
-pub(crate) fn meet(
+pub(crate) fn meet_name(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     meta: &Meta,
@@ -64,7 +64,7 @@ pub(crate) fn meet(
                 return Ok(Met::First(Some(file)));
             }
             Meeting::Compare(file, first) => {
-                compared.push((file, equal::to_copy(shared, entry, held, &first)));
+                compared.push((file, equal::equals_copy(shared, entry, held, &first)));
             }
             Meeting::Alone => return Ok(Met::First(None)),
             Meeting::Waits => return Ok(Met::Settled),
@@ -106,11 +106,16 @@ fn tell_changed(shared: &Shared<'_>, entry: &TreeEntry) {
 }
 
 /// Notes that the first name of a file is written, and links the names that waited for it.
-pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileState>, copy: Option<FileId>) {
+pub(crate) fn link_waiting(
+    shared: &Shared<'_>,
+    first: &TreeEntry,
+    links: Option<FileState>,
+    copy: Option<FileId>,
+) {
     let Some(file) = links else { return };
     let copied = Copied { entry: first.clone(), copy };
-    let waiting = shared.trees.links.committed(file, copied.clone());
-    let (file, copied) = joined(shared, first, file, copied);
+    let waiting = shared.trees.links.note_committed(file, copied.clone());
+    let (file, copied) = join_equal_copy(shared, first, file, copied);
     for WaitingName { entry, meta, comes_again, .. } in waiting {
         if comes_again {
             shared.plan.add_first([once_more(entry)].into_iter());
@@ -125,8 +130,13 @@ pub(crate) fn stands(shared: &Shared<'_>, first: &TreeEntry, links: Option<FileS
 
 /// Makes the first name a name of an equal copy of another file of the same numbers, if there is one that could not be compared
 /// before. Gives the file that counts then.
-fn joined(shared: &Shared<'_>, first: &TreeEntry, file: FileState, copied: Copied) -> (FileState, Copied) {
-    let Some((other, same)) = equal::other_copy(shared, file, &copied) else { return (file, copied) };
+fn join_equal_copy(
+    shared: &Shared<'_>,
+    first: &TreeEntry,
+    file: FileState,
+    copied: Copied,
+) -> (FileState, Copied) {
+    let Some((other, same)) = equal::find_equal_copy(shared, file, &copied) else { return (file, copied) };
     match link_to_same(shared, first, &same) {
         Ok(()) => {
             shared.trees.links.join(file, other);
@@ -147,9 +157,9 @@ fn link_to_same(shared: &Shared<'_>, entry: &TreeEntry, same: &Copied) -> Result
     let (Some(from), Some(to)) = (&same.entry.directory.target, &entry.directory.target) else {
         return Ok(());
     };
-    let held = hold_copied(same, &*from.file()?)?;
+    let held = open_copied(same, &*from.file()?)?;
     let to = to.file()?;
-    replace(&held, &to, &entry.name).map_err(|errno| not_linked(entry, errno))?;
+    replace_by_link(&held, &to, &entry.name).map_err(|errno| link_problem(entry, errno))?;
     entry.directory.claim_link(&to, &entry.name);
     if let Some(journal) = entry.directory.root.journal()
         && let Ok(linked) = names::metadata(&to, &entry.name)
@@ -204,7 +214,7 @@ fn link(
     let (there, stood) = (&copied.entry, stands_at(shared, entry));
     let is_linked = stood.as_ref().is_some_and(|stood| copied.copy == Some(id(stood)));
     let change = if is_linked { None } else { link_change(shared, entry, meta, stood.as_ref(), there) };
-    match linked(shared, copied, entry, meta, change)? {
+    match try_link(shared, copied, entry, meta, change)? {
         Ok(()) => shared.skip_named(&entry.directory.root, meta),
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
         Err(Errno::EMLINK) => copy_instead(shared, there, entry, file),
@@ -219,13 +229,13 @@ fn link(
             shared.ledger.warn_once(format!("hard links: {why}; copied instead"));
             copy_instead(shared, there, entry, file);
         }
-        Err(errno) => return Err(not_linked(entry, errno)),
+        Err(errno) => return Err(link_problem(entry, errno)),
     }
     Ok(())
 }
 
 /// Links a further name. The inner error is what the system says; the outer one is final.
-fn linked(
+fn try_link(
     shared: &Shared<'_>,
     copied: &Copied,
     entry: &TreeEntry,
@@ -248,11 +258,11 @@ fn linked(
         return Ok(Err(Errno::EOPNOTSUPP));
     }
     let (from, to) = (from.file()?, to.file()?);
-    let held = hold_copied(copied, &from)?;
+    let held = open_copied(copied, &from)?;
     match link_into(shared, entry, &held, &to) {
         Ok(false) => {}
         Ok(true) => {
-            list_again(shared, there, meta, &from);
+            update_list(shared, there, meta, &from);
             shared.ledger.tally().done.hard_links += 1;
             shared.ledger.tell(change);
         }
@@ -263,7 +273,7 @@ fn linked(
 
 fn can_link_to_copy(shared: &Shared<'_>, first: &Copied, entry: &TreeEntry) -> Result<bool, Problem> {
     let Some(from) = &first.entry.directory.target else { return Ok(true) };
-    can_link(shared, entry, &hold_copied(first, &*from.file()?)?)
+    can_link(shared, entry, &open_copied(first, &*from.file()?)?)
 }
 
 /// Whether a name can be a link of this file, which is tried beside it: no folder in its place is emptied for what cannot
@@ -280,7 +290,7 @@ pub(super) fn can_link(shared: &Shared<'_>, entry: &TreeEntry, held: &File) -> R
 
 /// Opens the file that this run wrote under the first name. Another that was put there meanwhile is refused: it must not get a
 /// name in this folder.
-fn hold_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
+fn open_copied(copied: &Copied, folder: &File) -> Result<File, Problem> {
     let path = || copied.entry.directory.target_path().join(&copied.entry.name);
     let system = |errno: Errno| Problem::system(Operation::OpenToLink, &path(), errno.0);
     let held = names::hold(folder, &copied.entry.name).map_err(system)?;
@@ -301,21 +311,21 @@ fn id_at_target(entry: &TreeEntry) -> Result<Option<FileId>, Problem> {
 }
 
 /// Adds a file to the list once more: a further name changed its time of attributes, by which the list knows it.
-fn list_again(shared: &Shared<'_>, there: &TreeEntry, meta: &Meta, folder: &File) {
+fn update_list(shared: &Shared<'_>, there: &TreeEntry, meta: &Meta, folder: &File) {
     if let Some(journal) = there.directory.root.journal()
         && let Ok(target) = names::metadata(folder, &there.name)
         && target.kind == FileKind::Regular
     {
         journal.know(&target);
         // Its content may still be in the cache alone.
-        let mark = journal::mark(&there.directory.path_sum, &there.name, meta, &target);
+        let mark = journal::file_mark(&there.directory.path_sum, &there.name, meta, &target);
         let problem = journal.add(mark, &target, Written::Cached, false);
         problem.into_iter().for_each(|problem| there.directory.root.report(&shared.ledger, problem));
     }
 }
 
 /// The problem of a name that could not be linked.
-pub(super) fn not_linked(entry: &TreeEntry, errno: Errno) -> Problem {
+pub(super) fn link_problem(entry: &TreeEntry, errno: Errno) -> Problem {
     let path = entry.directory.target_path().join(&entry.name);
     match errno {
         Errno::EEXIST => taken(&path),
@@ -339,11 +349,11 @@ fn copy_instead(shared: &Shared<'_>, there: &TreeEntry, entry: &TreeEntry, file:
 
 /// Links, in a folder of this user that only its mode closes, too.
 pub(super) fn link_into(shared: &Shared<'_>, entry: &TreeEntry, held: &File, to: &File) -> Outcome<bool> {
-    entry.directory.in_opened(|| link_over(shared, held, to, entry))
+    entry.directory.in_opened(|| link_or_replace(shared, held, to, entry))
 }
 
 /// Links, in place of an existing entry if there is one, behind its backup; false if it is the same file already.
-fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> Outcome<bool> {
+fn link_or_replace(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> Outcome<bool> {
     let TreeEntry { directory, name } = entry;
     let claimed = || directory.claim_link(to, name);
     let taken = |old| TakenName::linked(shared, to, name, held, old);
@@ -366,15 +376,16 @@ fn link_over(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> 
     // What a kill leaves under that name is swept by a run that finds a list.
     directory.root.list.begin(&shared.ledger, shared.settings.options, &shared.trees.devices);
     let link = || {
-        replace(held, to, name).map_err(|errno| Problem::system(Operation::Link, Path::new(name), errno.0))
+        replace_by_link(held, to, name)
+            .map_err(|errno| Problem::system(Operation::Link, Path::new(name), errno.0))
     };
     // The copied file has the time of its source, if times are kept here at all.
-    let linked = backup::of_entry(shared, directory, taken(Some(&old)), link);
+    let linked = backup::replace_entry(shared, directory, taken(Some(&old)), link);
     linked.map(|()| true).map_err(|problem| problem.cause.map_or(Errno::EIO, Errno)).inspect(|_| claimed())
 }
 
 /// Puts a link in the place of an existing entry.
-fn replace(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
+fn replace_by_link(held: &File, to: &File, name: &OsStr) -> Outcome<()> {
     if final_name::is_append_only(to) {
         return Err(Errno::EPERM); // the temporary name would stay
     }

@@ -13,9 +13,9 @@ use datapump_files::disk::kind::{TimeRule, time_rule};
 use datapump_files::disk::{FileKind, Meta, file_meta, magic, names};
 
 /// What a link loses that may be given nothing; `None` for what has attributes of its own.
-pub(crate) fn lost(shared: &Shared<'_>, folder: &File, meta: &Meta) -> Option<Lost> {
+pub(crate) fn lost_of_link(shared: &Shared<'_>, folder: &File, meta: &Meta) -> Option<Lost> {
     let keep = shared.settings.options.attributes.keep;
-    if meta.kind != FileKind::Symlink || !shared.settings.writes || have_own(shared, folder) {
+    if meta.kind != FileKind::Symlink || !shared.settings.writes || links_have_own(shared, folder) {
         return None;
     }
     let words =
@@ -25,7 +25,7 @@ pub(crate) fn lost(shared: &Shared<'_>, folder: &File, meta: &Meta) -> Option<Lo
 }
 
 /// Found out once for each device, where the file system is not one that is known to.
-fn have_own(shared: &Shared<'_>, folder: &File) -> bool {
+fn links_have_own(shared: &Shared<'_>, folder: &File) -> bool {
     if time_rule(magic(folder)) != TimeRule::Unknown {
         return true;
     }

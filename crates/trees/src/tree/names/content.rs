@@ -39,22 +39,22 @@ impl BatchName<'_> {
     ) -> Result<Option<Ready>, Problem> {
         let one = self.open_file(self.shared.compares_by_sums())?;
         let pair = Pair { one, other: Arc::new(Handle::Os(other)), is_other_name: false };
-        self.read_both(waits, pair, Finish::Checked, against)
+        self.compare_contents(waits, pair, Finish::Checked, against)
     }
 
     /// Compares a name with the one in the other tree.
     pub(crate) fn compare(self, waits: &mut Waits) -> Result<Option<Ready>, Problem> {
         let now_ns = tick::now_ns();
-        let meta = self.meta()?;
-        match compare::compare(self, &meta, now_ns)? {
-            Some(pair) => self.read_both(waits, pair, Finish::Nothing, Against::Target),
+        let meta = self.source_meta()?;
+        match compare::compare_name(self, &meta, now_ns)? {
+            Some(pair) => self.compare_contents(waits, pair, Finish::Nothing, Against::Target),
             None if meta.kind == FileKind::Folder => walk::enter_compared(self).map(|()| None),
             None => Ok(None),
         }
     }
 
     /// Makes a task that compares a file's content with another's, and hands it on.
-    fn read_both(
+    fn compare_contents(
         self,
         waits: &mut Waits,
         Pair { one: OpenedFile { held, meta, look }, other, is_other_name }: Pair,
@@ -68,10 +68,10 @@ impl BatchName<'_> {
         let ranges = if is_read_to_end {
             Ok(None)
         } else {
-            compare::ranges(self.shared, &meta, &held, &other).map(Some)
+            compare::data_ranges(self.shared, &meta, &held, &other).map(Some)
         };
         let ranges = ranges.map_err(|errno| Problem::system(Operation::ReadMap, &path, errno.0))?;
-        let facts = Facts { bytes_are_looked_at: true, ..self.facts(&held, &meta, false) };
+        let facts = Facts { bytes_are_looked_at: true, ..self.copy_facts(&held, &meta, false) };
         let how = copy_method::decide(&facts, self.shared.settings.options);
         let watched = !traits.made_up && !held.is_read_once();
         let folder = self.cursor.source.folder_of(&self.name.name);

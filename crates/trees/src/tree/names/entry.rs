@@ -69,13 +69,13 @@ impl BatchName<'_> {
     }
 
     pub(super) fn leave_missing(self) -> Result<(), Problem> {
-        self.shared.ledger.leave_missing(self.meta()?.size_bytes);
+        self.shared.ledger.leave_missing(self.source_meta()?.size_bytes);
         self.directory().root.fail();
         Ok(())
     }
 
     /// Defers a large file while enough of them are open; true if it did.
-    pub(super) fn comes_later(self, meta: &Meta) -> bool {
+    pub(super) fn defer_large(self, meta: &Meta) -> bool {
         let large = meta.size_bytes > self.shared.settings.shape.request_bytes.into();
         if !large || !self.shared.plan.has_enough_open() {
             return false;
@@ -127,7 +127,7 @@ impl BatchName<'_> {
     }
 
     /// Makes the task of an open file: finds its ranges and the copy method, and stages its target.
-    pub(super) fn prepare(
+    pub(super) fn prepare_task(
         self,
         OpenedFile { held, meta, look }: OpenedFile,
         before: Before,
@@ -145,7 +145,7 @@ impl BatchName<'_> {
             None => ranges.map(|ranges| self.ranges_to_write(ranges, &meta)),
         };
         let small = meta.size_bytes <= u64::from(self.shared.settings.shape.request_bytes);
-        let facts = Facts { whole_file: ranges.is_some(), ..self.facts(&held, &meta, small) };
+        let facts = Facts { whole_file: ranges.is_some(), ..self.copy_facts(&held, &meta, small) };
         let how = copy_method::decide(&facts, self.shared.settings.options);
         let watched = !traits.made_up && !held.is_read_once();
         let folder = self.cursor.source.folder_of(&self.name.name);
@@ -162,7 +162,7 @@ impl BatchName<'_> {
             let folder = || self.cursor.target.clone().map(Folder::Os);
             resumed::forget(self.shared, folder, &self.name.name, &target_path);
         }
-        let stage = || self.stage(&target_path, &original, staging);
+        let stage = || self.stage_file(&target_path, &original, staging);
         // In a folder of this user that only its mode closes, too.
         let mut landing = OpenTarget::StagedFile(self.directory().in_opened(stage)?);
         let opened = Opened::from_original(original, ranges);
@@ -209,7 +209,7 @@ impl BatchName<'_> {
     }
 
     /// The facts by which the copy method of a file is chosen.
-    pub(crate) fn facts(self, held: &Held, meta: &Meta, small: bool) -> Facts {
+    pub(crate) fn copy_facts(self, held: &Held, meta: &Meta, small: bool) -> Facts {
         let traits = self.traits_of(held, meta);
         Facts {
             size_bytes: meta.size_bytes,
@@ -233,7 +233,7 @@ impl BatchName<'_> {
     }
 
     /// The new file, without a name where that can be had and the file is small, else under a temporary one.
-    fn stage(
+    fn stage_file(
         self,
         path: &Path,
         original: &Original,

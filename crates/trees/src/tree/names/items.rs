@@ -75,7 +75,7 @@ fn open_file(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     let options = shared.settings.options;
     let done = match next_step(shared, item) {
         Ok(ItemStep::Leave(at, action)) => {
-            leave(shared, item, at, action);
+            count_left(shared, item, at, action);
             Ok(())
         }
         Ok(ItemStep::Copy(change)) if options.dry_run => {
@@ -126,7 +126,7 @@ fn next_step<'item>(shared: &Shared<'_>, item: &'item Item) -> Result<ItemStep<'
 }
 
 /// Counts and reports an item that is not copied.
-fn leave(shared: &Shared<'_>, item: &Item, at: &PathAt, action: NameAction) {
+fn count_left(shared: &Shared<'_>, item: &Item, at: &PathAt, action: NameAction) {
     let why = match action {
         NameAction::Leave(reason) => {
             if let (Ok(Folder::Os(folder)), Some(name)) = (at.folder(), at.name()) {

@@ -68,8 +68,12 @@ pub(crate) fn is_copied_first(at: BatchName<'_>) -> bool {
 }
 
 /// Whether a file that is whole can have its name; if not, it waits for the folder in its place, and no lane for it.
-pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>, entry: &TreeEntry) -> Result<bool, Problem> {
-    let cursor = BatchCursor::take(Batch::new(&entry.directory, Vec::new(), false))
+pub(crate) fn may_take_name(
+    shared: &Shared<'_>,
+    task: &Arc<Task>,
+    entry: &TreeEntry,
+) -> Result<bool, Problem> {
+    let cursor = BatchCursor::open(Batch::new(&entry.directory, Vec::new(), false))
         .map_err(|(_, _, problem)| *problem)?;
     let name = Name::here(entry.name.clone(), Some(FileKind::Regular));
     let at = BatchName { shared, cursor: &cursor, name: &name };
@@ -80,7 +84,7 @@ pub(crate) fn lets_in(shared: &Shared<'_>, task: &Arc<Task>, entry: &TreeEntry) 
     if full_folder(at, wait_end) == FolderInPlace::Stays {
         return Err(refusal(at, wait_end));
     }
-    wait(at, Staged::Copied(task.number));
+    wait_for_removal(at, Staged::Copied(task.number));
     let_plan_go(shared, task);
     Ok(false)
 }
@@ -174,7 +178,7 @@ pub(crate) fn check_no_folder(at: &PathAt) -> Result<(), Problem> {
 }
 
 /// Discards the staged file of a name that waits: it is copied once more.
-fn give_up(shared: &Shared<'_>, task: &Task) {
+fn give_up_copy(shared: &Shared<'_>, task: &Task) {
     if !task.fail() {
         return;
     }
@@ -187,7 +191,7 @@ fn give_up(shared: &Shared<'_>, task: &Task) {
 }
 
 /// Has a name wait for the folder in its place to be removed.
-pub(crate) fn wait(at: BatchName<'_>, staged: Staged) {
+pub(crate) fn wait_for_removal(at: BatchName<'_>, staged: Staged) {
     let directory = Arc::clone(at.directory());
     // A file on its way has done so.
     if !matches!(staged, Staged::Copied(_)) {
@@ -212,7 +216,7 @@ pub(crate) fn wait_for_trees(at: BatchName<'_>) {
 }
 
 /// Enqueues the names that wait for the end of all trees; false if none does.
-fn end_trees(shared: &Shared<'_>) -> bool {
+fn enqueue_last_names(shared: &Shared<'_>) -> bool {
     let batches = std::mem::take(&mut *shared.trees.awaiting_trees.lock());
     let has_some = !batches.is_empty();
     if has_some {
@@ -236,7 +240,7 @@ fn take_waiting(at: BatchName<'_>) -> Option<NameWaiting> {
 fn forget(shared: &Shared<'_>, NameWaiting { directory, staged, .. }: NameWaiting) {
     if let Staged::Copied(number) = staged {
         let task = shared.live().get(&number).cloned();
-        return task.iter().for_each(|task| give_up(shared, task));
+        return task.iter().for_each(|task| give_up_copy(shared, task));
     }
     shared.trees.walked(&shared.ledger.watch);
     folder_done::release(shared, &directory);
@@ -246,14 +250,14 @@ fn forget(shared: &Shared<'_>, NameWaiting { directory, staged, .. }: NameWaitin
 /// what is staged are removed, if all that every such folder holds may be, and the names that wait are dealt with. Then all is
 /// looked at once more, before the next round, or before the rest is removed.
 pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
-    if has_put_off(shared) || end_trees(shared) {
+    if enqueue_deferred(shared) || enqueue_last_names(shared) {
         return shared.plan.put_behind(Work::MakeWay);
     }
     if !shared.settings.options.deletion.delete {
         return;
     }
-    let roots = roots(shared);
-    if !delete::has_none(shared) && delete::walks_again(shared, waits, &roots) {
+    let roots = tree_roots(shared);
+    if !delete::has_none(shared) && delete::start_walk_again(shared, waits, &roots) {
         return shared.plan.put_behind(Work::MakeWay);
     }
     let waiting = std::mem::take(&mut *shared.trees.waiting.lock());
@@ -266,7 +270,7 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
     waits.deleting += clock.now_ns() - start_ns;
     if may_clear {
         let round = next_round(&waiting);
-        delete_rest(shared, waits, &roots, Some(&FoldersInTheWay::of_names(&roots, &round)));
+        delete_rest(shared, waits, &roots, Some(&FoldersInTheWay::from_names(&roots, &round)));
         ways::end_waits(&round, InTheWay::Held);
     }
     if !shared.stop.load(Ordering::Relaxed) {
@@ -298,7 +302,7 @@ fn next_round(waiting: &[NameWaiting]) -> Vec<NameWaiting> {
 
 /// Enqueues one deferred name of each folder that a waiting name keeps from being done: what they are is known before anything
 /// is removed. False if none is left.
-fn has_put_off(shared: &Shared<'_>) -> bool {
+fn enqueue_deferred(shared: &Shared<'_>) -> bool {
     let (waiting, awaiting) = (shared.trees.waiting.lock(), shared.trees.awaiting_trees.lock());
     let (mut seen, mut batches) = (HashSet::new(), Vec::new());
     let held = waiting.iter().map(|waiting| &waiting.directory);
@@ -317,7 +321,7 @@ fn has_put_off(shared: &Shared<'_>) -> bool {
 }
 
 /// The roots of all trees: those that are done, and those that names wait in. Their order is the same each time.
-fn roots(shared: &Shared<'_>) -> Vec<Arc<Directory>> {
+fn tree_roots(shared: &Shared<'_>) -> Vec<Arc<Directory>> {
     let mut roots = shared.trees.trees_done.lock().clone();
     let waiting = shared.trees.waiting.lock();
     for NameWaiting { directory, .. } in waiting.iter() {

@@ -72,7 +72,7 @@ impl BatchCursor {
                 Ok(Some(ready)) => return Some(ready),
                 Ok(None) => {}
                 Err(problem) => {
-                    let size_bytes = || at.meta().ok().map(|meta| meta.size_bytes);
+                    let size_bytes = || at.source_meta().ok().map(|meta| meta.size_bytes);
                     shared.ledger.full.count_missing(&problem, size_bytes);
                     self.directory.report(&shared.ledger, NotCopied::listed(&name), problem);
                 }
@@ -93,18 +93,18 @@ fn deal_with(at: BatchName<'_>, waits: &mut Waits) -> Result<Option<Ready>, Prob
     };
     let facts = KnownFacts { form, ..KnownFacts::default() };
     if !is_named {
-        return run(at, waits, facts);
+        return run_name_work(at, waits, facts);
     }
     // It was selected when its place was found.
     let yes = Some(true);
     let no = Some(false);
     let facts =
         KnownFacts { is_listed_below: no, is_selected: yes, leads_to_target: no, is_unwritten: yes, ..facts };
-    run(at, waits, facts)
+    run_name_work(at, waits, facts)
 }
 
 /// Asks the name machine what to do with a name until it is done; gives a small file that is to be moved now.
-fn run(at: BatchName<'_>, waits: &mut Waits, facts: KnownFacts) -> Result<Option<Ready>, Problem> {
+fn run_name_work(at: BatchName<'_>, waits: &mut Waits, facts: KnownFacts) -> Result<Option<Ready>, Problem> {
     let BatchName { shared, cursor, name } = at;
     let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
     machine.facts.have_trees_ended = shared.trees.guard.followed.have_trees_ended();
@@ -133,7 +133,7 @@ impl NameWork<'_> {
     fn run(&mut self, waits: &mut Waits) -> Result<Option<Ready>, Problem> {
         loop {
             match self.machine.poll() {
-                NameStep::Find(fact) => self.find(fact)?,
+                NameStep::Find(fact) => self.find_fact(fact)?,
                 NameStep::Perform(action) => match self.perform(waits, action)? {
                     Done::GoesOn => {}
                     Done::Ended(ready) => return Ok(ready),
@@ -143,13 +143,13 @@ impl NameWork<'_> {
     }
 
     /// Finds a fact. What must not be is an error.
-    fn find(&mut self, fact: NameFact) -> Result<(), Problem> {
+    fn find_fact(&mut self, fact: NameFact) -> Result<(), Problem> {
         let (at, kind) = (self.at, self.machine.facts.kind.unwrap_or(FileKind::Regular));
         let BatchName { shared, name, .. } = at;
         match fact {
             NameFact::Kind => self.machine.facts.kind = Some(self.kind()?),
-            NameFact::Source => self.set_source(at.meta()?),
-            NameFact::Existing => self.machine.facts.existing = Some(at.there()?),
+            NameFact::Source => self.set_source(at.source_meta()?),
+            NameFact::Existing => self.machine.facts.existing = Some(at.target_meta()?),
             NameFact::Ours => self.machine.facts.ours = Some(self.ours()?),
             NameFact::Room => self.machine.facts.has_room = Some(self.has_room()?),
             NameFact::FolderInPlace => {
@@ -180,7 +180,7 @@ impl NameWork<'_> {
             NameFact::HiddenEqual => self.machine.facts.hidden_equal = Some(!at.hidden_differ()),
             NameFact::SameValue => {
                 let (source, existing) = self.both()?;
-                self.machine.facts.same_value = Some(special::is_same(at, &source, &existing));
+                self.machine.facts.same_value = Some(special::is_same_special(at, &source, &existing));
             }
             NameFact::OlderToRead => {
                 let meta = self.meta()?;
@@ -239,7 +239,7 @@ impl NameWork<'_> {
 
     fn meta(&mut self) -> Result<Meta, Problem> {
         if self.meta.is_none() {
-            self.set_source(self.at.meta()?);
+            self.set_source(self.at.source_meta()?);
         }
         Ok(self.meta.expect("it was set above"))
     }
@@ -259,7 +259,7 @@ impl NameWork<'_> {
     fn has_room(&self) -> Result<bool, Problem> {
         let full = &self.at.shared.ledger.full;
         match self.machine.facts.kind {
-            Some(FileKind::Regular) => full.may_take(|| self.at.meta().map(|meta| meta.size_bytes)),
+            Some(FileKind::Regular) => full.may_take(|| self.at.source_meta().map(|meta| meta.size_bytes)),
             Some(FileKind::Folder) => Ok(!full.is_full()),
             _ => Ok(!full.is_full() || self.at.cursor.target.is_some()),
         }
@@ -317,7 +317,8 @@ impl NameWork<'_> {
             NameAction::SetAttributes => {
                 let (keep, (meta, existing)) = (&shared.settings.options.attributes.keep, self.both()?);
                 shared.trees.opens_for_attributes.fetch_or(keep.acl || keep.xattrs, Ordering::Relaxed);
-                update_existing::adjust(shared, &self.at.entry(), name, &meta, &existing).and(ENDED)
+                update_existing::adjust_attributes(shared, &self.at.entry(), name, &meta, &existing)
+                    .and(ENDED)
             }
             NameAction::Enter | NameAction::MakeFolder { .. } => {
                 let (existing, opened) = (self.machine.facts.existing.flatten(), self.opened_folder());
@@ -329,8 +330,8 @@ impl NameWork<'_> {
             NameAction::MakeSpecial { replaces } => {
                 let (meta, existing) = self.both()?;
                 let existing = Some(existing).filter(|_| replaces);
-                let copy = special::make(self.at, &meta, existing.as_ref())?;
-                linking::stands(shared, &self.at.entry(), self.links.take(), copy);
+                let copy = special::make_special(self.at, &meta, existing.as_ref())?;
+                linking::link_waiting(shared, &self.at.entry(), self.links.take(), copy);
                 ENDED
             }
             // Of deletion alone (`delete`).
@@ -388,7 +389,7 @@ impl NameWork<'_> {
     /// Finds out whether the name is a further one of a file, and links it if its first name is done.
     fn meet_links(&mut self) -> Result<Done, Problem> {
         let (meta, held) = (self.meta()?, self.open.as_ref().map(|open| &open.held));
-        match linking::meet(self.at.shared, &self.at.entry(), &meta, held, self.is_in_the_way())? {
+        match linking::meet_name(self.at.shared, &self.at.entry(), &meta, held, self.is_in_the_way())? {
             Met::First(links) => {
                 (self.links, self.machine.facts.links) = (links, Some(LinkPlace::First));
                 Ok(Done::GoesOn)
@@ -412,7 +413,7 @@ impl NameWork<'_> {
 
     fn wait_for_place(&mut self, staged: Staged) -> Result<Done, Problem> {
         linking::failed(self.at.shared, self.links.take());
-        make_way::wait(self.at, staged);
+        make_way::wait_for_removal(self.at, staged);
         ENDED
     }
 
@@ -452,7 +453,7 @@ impl NameWork<'_> {
         }
         match update_existing::why_skipped(reason) {
             Some(why) => update_existing::tell_kept(shared, &self.at.entry(), why),
-            None => left_out::report(shared, &self.at.source_path(), reason),
+            None => left_out::report_skipped(shared, &self.at.source_path(), reason),
         }
         self.meta.iter().for_each(|meta| shared.skip_named(&self.at.directory().root, meta));
         Ok(())
@@ -467,7 +468,7 @@ impl NameWork<'_> {
         let why = update_existing::why_left(reason);
         if reason == LeaveReason::Ours {
             let both = self.both()?;
-            return update_existing::committed(shared, &entry, &both.0, &both.1);
+            return update_existing::report_committed(shared, &entry, &both.0, &both.1);
         }
         if self.machine.facts.kind == Some(FileKind::Folder) {
             update_existing::tell_kept(shared, &entry, why);
@@ -510,7 +511,7 @@ impl NameWork<'_> {
             }
         } else if let Some(file) = link_dest::link_unchanged(self.at, &meta)? {
             self.at.shared.skip_named(&self.at.directory().root, &meta);
-            linking::stands(self.at.shared, &self.at.entry(), self.links.take(), Some(file));
+            linking::link_waiting(self.at.shared, &self.at.entry(), self.links.take(), Some(file));
             return ENDED;
         }
         self.machine.facts.has_no_older = true;
@@ -533,10 +534,10 @@ impl NameWork<'_> {
                 final_name::check_name(target, above, &name.name, &path)?;
             }
             shared.ledger.tell(change);
-            linking::stands(shared, &entry, self.links.take(), None);
+            linking::link_waiting(shared, &entry, self.links.take(), None);
             return ENDED;
         };
-        if self.links.is_none() && self.at.comes_later(&meta) {
+        if self.links.is_none() && self.at.defer_large(&meta) {
             return ENDED;
         }
         let before = if replaces { Before::Anything } else { Before::Nothing };
@@ -547,7 +548,7 @@ impl NameWork<'_> {
             is_new: existing.is_none(),
             ..TreeFile::new(entry)
         };
-        let (task, how) = self.at.prepare(OpenedFile { meta, ..opened }, before, tree_file)?;
+        let (task, how) = self.at.prepare_task(OpenedFile { meta, ..opened }, before, tree_file)?;
         // From now on the task has them.
         self.links = None;
         self.at.hand_on(waits, task, how).map(Done::Ended)

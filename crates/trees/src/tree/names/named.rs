@@ -44,7 +44,7 @@ use datapump_files::identity::id;
 const TOGETHER: usize = 32;
 
 /// Enqueues the names of a group, or reports of each why that cannot be.
-pub(crate) fn begin(shared: &Shared<'_>, group: &NamedGroup) {
+pub(crate) fn begin_group(shared: &Shared<'_>, group: &NamedGroup) {
     let unclaimed: NamedGroup;
     let group = if shared.trees.guard.claims().are_apart() {
         group
@@ -59,8 +59,9 @@ pub(crate) fn begin(shared: &Shared<'_>, group: &NamedGroup) {
     for named in group {
         named.item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
     }
-    let begun = directory(shared, group).and_then(|directory| {
-        let names: Result<Vec<Name>, Problem> = group.iter().map(|named| name(&directory, named)).collect();
+    let begun = open_directory(shared, group).and_then(|directory| {
+        let names: Result<Vec<Name>, Problem> =
+            group.iter().map(|named| listed_name(&directory, named)).collect();
         match names {
             Ok(names) => Ok((directory, names)),
             Err(problem) => {
@@ -70,7 +71,7 @@ pub(crate) fn begin(shared: &Shared<'_>, group: &NamedGroup) {
         }
     });
     match begun {
-        Ok((directory, names)) => put_up(shared, &directory, names),
+        Ok((directory, names)) => enqueue_names(shared, &directory, names),
         Err(why) => {
             group.iter().for_each(|named| shared.ledger.report(why.problem_of(&named.item)));
         }
@@ -105,12 +106,12 @@ impl NotBegun {
 }
 
 /// Opens the folder of the source and the one of the target that the names of a group go to.
-fn directory(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<Directory>, NotBegun> {
+fn open_directory(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<Directory>, NotBegun> {
     let first = &group[0].item;
     let (source, at) =
-        (source_of(shared, group)?, first.target.name_place().expect("a name goes to a folder"));
+        (open_source(shared, group)?, first.target.name_place().expect("a name goes to a folder"));
     let target = match at.folder_to_sync() {
-        Ok(Folder::Os(folder)) => Some(target_of(shared, at, folder)?),
+        Ok(Folder::Os(folder)) => Some(look_at_target(shared, at, folder)?),
         Ok(Folder::Sim(_)) => return Err(NotBegun::Alone(Problem::usage("the simulation has no folders"))),
         // It would be made.
         Err(Errno::ENOENT) if shared.settings.options.dry_run && at.is_promised() => None,
@@ -153,7 +154,7 @@ fn is_alone(shared: &Shared<'_>) -> bool {
 }
 
 /// The folder of the source, which is known by its names alone; of another host by the places that they are.
-fn source_of(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<FolderSide>, NotBegun> {
+fn open_source(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<FolderSide>, NotBegun> {
     let first = &group[0].item;
     let source = match (&first.source, &shared.remote_host) {
         (Place::Remote(remote), Some(remote_host)) => {
@@ -217,7 +218,7 @@ fn shown_folder_of(path: &Path) -> &Path {
 }
 
 /// The folder of the target, looked at once.
-fn target_of(shared: &Shared<'_>, at: &PathAt, folder: Arc<File>) -> Result<NamedFolder, NotBegun> {
+fn look_at_target(shared: &Shared<'_>, at: &PathAt, folder: Arc<File>) -> Result<NamedFolder, NotBegun> {
     let path = shown_folder_of(&at.path);
     let file = id(&file_meta(&folder).map_err(NotBegun::Target)?);
     let mut known = shared.trees.named_folders.lock();
@@ -249,7 +250,7 @@ fn put_on_devices(shared: &Shared<'_>, target: Option<&FolderSide>) {
 }
 
 /// A name as a folder lists it. A link of another host is looked at once more.
-fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
+fn listed_name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
     let (from, to) = (&shown_source(&named.item), name_at(&named.item));
     let to = to.unwrap_or_default().to_owned();
     // An entry is not followed: it may be a link to what was looked at.
@@ -259,7 +260,7 @@ fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
         Origin::There(_) if let (Some(_), Some(meta)) = (kind, named.item.meta) => {
             let links = named.links.unwrap_or(meta.links);
             let meta = Meta { links, ..meta };
-            Ok(Name::there(to, kind, ListedEntry::of_file(meta)))
+            Ok(Name::there(to, kind, ListedEntry::from_meta(meta)))
         }
         Origin::There(folder) => {
             let told = folder.look_at(&to, from)?;
@@ -272,7 +273,7 @@ fn name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem> {
 }
 
 /// Enqueues names of a folder in batches, and releases the folder's listing.
-fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
+fn enqueue_names(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
     let walks = shared.settings.has_trees;
     let most = if directory.source.is_here() { BATCH_NAMES } else { TOGETHER };
     let batches = directory.in_batches(names, most, walks);
@@ -285,7 +286,7 @@ fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
 
 /// Puts on stable storage what was written for named files, when all names are dealt with or the run was cut.
 /// `is_synced_later`: the file systems are, with trees.
-pub(crate) fn finish(shared: &Shared<'_>, waits: &mut Waits, is_synced_later: bool) {
+pub(crate) fn sync_named(shared: &Shared<'_>, waits: &mut Waits, is_synced_later: bool) {
     let folders = std::mem::take(&mut *shared.trees.named_folders.lock());
     if folders.is_empty() || !shared.settings.writes || !shared.settings.syncs_names() {
         return;

@@ -24,7 +24,7 @@ use datapump_files::identity::{FileId, id};
 /// Makes a symbolic link, a pipe or a device, whole: it gets its name when its attributes are set, which are set by a
 /// handle that was looked at. A name could be given to another file between two calls, by whoever owns the folder. Gives
 /// the inode that it has.
-pub(crate) fn make(
+pub(crate) fn make_special(
     at: BatchName<'_>,
     meta: &Meta,
     existing: Option<&Meta>,
@@ -112,7 +112,7 @@ fn replace(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<Option<FileId
     let stood = stood.as_ref().map(AttributeHolder::Held);
     let new =
         New { made: true, bare: handed_down.is_none(), handed_down, shows_taken: false, replaced: stood };
-    let kept = match own_attributes::lost(at.shared, target, meta) {
+    let kept = match own_attributes::lost_of_link(at.shared, target, meta) {
         Some(lost) => Ok(Ok(lost)),
         None => at.cursor.source.copy_attributes(at.name, &source_path, meta, to, keep, new),
     };
@@ -120,7 +120,7 @@ fn replace(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<Option<FileId
         at.shared.ledger.report_lost(kept.map_err(wrong)?, || path.clone());
         let taken = TakenName::taken(at.shared, target, &at.name.name, &held, Some(meta));
         if stands {
-            backup::of_entry(at.shared, at.directory(), taken, || {
+            backup::replace_entry(at.shared, at.directory(), taken, || {
                 let kept = |errno| final_name::of_kept(wrong(errno), target, &at.name.name);
                 names::rename(target, &temporary, target, &at.name.name).map_err(kept)
             })
@@ -174,7 +174,7 @@ fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &O
 }
 
 /// Whether what stands there is the same but for its attributes.
-pub(crate) fn is_same(at: BatchName<'_>, meta: &Meta, there: &Meta) -> bool {
+pub(crate) fn is_same_special(at: BatchName<'_>, meta: &Meta, there: &Meta) -> bool {
     if (meta.kind, meta.special_device) != (there.kind, there.special_device) {
         return false;
     }

@@ -17,21 +17,21 @@ use datapump_core::name::Content;
 use datapump_files::disk::FileKind;
 
 /// Sets the attributes of a file that was found equal in content, or enqueues it again where it is to be copied or linked.
-pub(crate) fn is_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
+pub(crate) fn finish_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Problem> {
     let Some(tree_file) = task.kept::<TreeFile>() else { return Ok(()) };
     let original = task.original.as_ref();
     if tree_file.against == Against::Older {
-        come_back(shared, tree_file, original, Content::Equal);
+        enqueue_again(shared, tree_file, original, Content::Equal);
     } else if let Some(original) = original
-        && !update_existing::has_right_content(shared, &tree_file.entry, original)?
+        && !update_existing::keep_if_equal(shared, &tree_file.entry, original)?
     {
-        come_back(shared, tree_file, Some(original), Content::Unread);
+        enqueue_again(shared, tree_file, Some(original), Content::Unread);
     }
     Ok(())
 }
 
 /// Enqueues a name again, with what is known of its content.
-fn come_back(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Original>, older: Content) {
+fn enqueue_again(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Original>, older: Content) {
     let TreeEntry { directory, name } = &tree_file.entry;
     directory.hold();
     let unread = || Name::here(name.clone(), Some(FileKind::Regular));
@@ -50,7 +50,7 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
     if let Some(tree_file) = task.kept::<TreeFile>() {
         let is_older = tree_file.against == Against::Older;
         let older = if is_older { Content::Other } else { Content::Unread };
-        come_back(shared, tree_file, task.original.as_ref(), older);
+        enqueue_again(shared, tree_file, task.original.as_ref(), older);
     }
     settled::settle(shared, task, false);
 }

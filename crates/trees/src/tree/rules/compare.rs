@@ -18,7 +18,7 @@ use crate::tree::Shared;
 use crate::tree::batch::cursor::BatchName;
 use crate::tree::findings::compare_attributes;
 
-use crate::tree::findings::compare_attributes::{differs, mode_and_time};
+use crate::tree::findings::compare_attributes::{compare_mode_and_time, differs};
 use crate::tree::links::equal;
 use crate::tree::state::links::TreeEntry;
 use crate::tree::state::tree_file::OpenedFile;
@@ -35,9 +35,9 @@ pub(crate) struct Pair {
 }
 
 /// Compares a name but for the content of files and folders; gives what is left. It was looked at after `now_ns`.
-pub(crate) fn compare(at: BatchName<'_>, meta: &Meta, now_ns: i128) -> Result<Option<Pair>, Problem> {
+pub(crate) fn compare_name(at: BatchName<'_>, meta: &Meta, now_ns: i128) -> Result<Option<Pair>, Problem> {
     let (path, other_path) = (at.source_path(), at.target_path());
-    let Some(there) = at.there()? else {
+    let Some(there) = at.target_meta()? else {
         return Err(is_missing(&other_path, &path));
     };
     if there.kind != meta.kind {
@@ -46,17 +46,17 @@ pub(crate) fn compare(at: BatchName<'_>, meta: &Meta, now_ns: i128) -> Result<Op
     }
     let mut is_other_name = false;
     if !at.shared.settings.options.comparison.content_only {
-        mode_and_time(at.shared, &path, &other_path, meta, &there);
-        is_other_name = links(at, meta, &there)?;
+        compare_mode_and_time(at.shared, &path, &other_path, meta, &there);
+        is_other_name = compare_links(at, meta, &there)?;
     }
     if at.shared.settings.options.comparison.compare_attributes {
-        compare_attributes::of_name(at, meta, &there)?;
+        compare_attributes::compare_name(at, meta, &there)?;
     }
     match meta.kind {
         FileKind::Regular => {
-            content(at, meta, now_ns, &there).map(|pair| Some(Pair { is_other_name, ..pair }))
+            open_pair(at, meta, now_ns, &there).map(|pair| Some(Pair { is_other_name, ..pair }))
         }
-        FileKind::Symlink => symlinks(at).map(|()| None),
+        FileKind::Symlink => compare_symlinks(at).map(|()| None),
         FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
             Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
         }
@@ -71,7 +71,7 @@ pub(crate) fn is_missing(path: &Path, other_path: &Path) -> Problem {
 
 /// Which names are one file: those of one number that have one handle too. Without handles those that have one content.
 /// Gives whether this is a further name of one file in both trees.
-fn links(at: BatchName<'_>, one: &Meta, other: &Meta) -> Result<bool, Problem> {
+fn compare_links(at: BatchName<'_>, one: &Meta, other: &Meta) -> Result<bool, Problem> {
     if one.kind == FileKind::Folder || (one.links < 2 && other.links < 2) {
         return Ok(false);
     }
@@ -87,8 +87,8 @@ fn links(at: BatchName<'_>, one: &Meta, other: &Meta) -> Result<bool, Problem> {
     let first = is_unknown.then(|| twins.first(id, &entry)).transpose()?;
     let source = &at.directory().source;
     let is_another = |first: TreeEntry| !equal::at_target(at.shared, &first, &entry);
-    let forth = twins.agree((id, one.handle), other_id, source)?;
-    let back = back.agree((other_id, other.handle), id, source)?;
+    let forth = twins.note_and_compare((id, one.handle), other_id, source)?;
+    let back = back.note_and_compare((other_id, other.handle), id, source)?;
     let agrees = forth.unwrap_or(true) && back.unwrap_or(true);
     if !agrees && !first.is_some_and(is_another) {
         let (path, other_path) = (at.source_path(), at.target_path());
@@ -99,7 +99,7 @@ fn links(at: BatchName<'_>, one: &Meta, other: &Meta) -> Result<bool, Problem> {
 }
 
 /// Opens both files to compare their content. Sizes that differ are an error at once, unless one of them may be wrong.
-fn content(at: BatchName<'_>, meta: &Meta, now_ns: i128, there: &Meta) -> Result<Pair, Problem> {
+fn open_pair(at: BatchName<'_>, meta: &Meta, now_ns: i128, there: &Meta) -> Result<Pair, Problem> {
     let (path, other_path) = (at.source_path(), at.target_path());
     let target = at.target()?;
     let is_equal = meta.size_bytes == there.size_bytes;
@@ -125,7 +125,7 @@ fn content(at: BatchName<'_>, meta: &Meta, now_ns: i128, there: &Meta) -> Result
     let other = names::open_source(target, &at.name.name, true);
     let other = Handle::Os(other.map_err(|errno| Problem::system(Operation::Open, &other_path, errno.0))?);
     if !is_equal || target_may_lie {
-        ends_alike(at, &path, &other_path, &held, meta, &other)?;
+        compare_ends(at, &path, &other_path, &held, meta, &other)?;
     }
     let look = at.look(now_ns, &held, meta);
     let (one, other) = (OpenedFile { held, meta: *meta, look }, Arc::new(other));
@@ -134,7 +134,7 @@ fn content(at: BatchName<'_>, meta: &Meta, now_ns: i128, there: &Meta) -> Result
 
 /// Whether the other file ends where the first one does, unless that is known when all is read alone. Of what may tell a
 /// size that is not that of its content a read says.
-fn ends_alike(
+fn compare_ends(
     at: BatchName<'_>,
     path: &Path,
     other_path: &Path,
@@ -162,7 +162,7 @@ fn ends_alike(
 }
 
 /// Compares two symbolic links. Errors: they point to different paths.
-fn symlinks(at: BatchName<'_>) -> Result<(), Problem> {
+fn compare_symlinks(at: BatchName<'_>) -> Result<(), Problem> {
     let (path, other_path) = (at.source_path(), at.target_path());
     let wrong = |errno: Errno| Problem::system(Operation::ReadLink, &other_path, errno.0);
     let one = at.cursor.source.read_symlink(at.name, &path)?;
@@ -177,7 +177,7 @@ fn symlinks(at: BatchName<'_>) -> Result<(), Problem> {
 }
 
 /// The ranges that hold data on one side or the other.
-pub(crate) fn ranges(
+pub(crate) fn data_ranges(
     shared: &Shared<'_>,
     meta: &Meta,
     one: &Held,

@@ -29,7 +29,7 @@ pub(crate) fn is_compared(at: BatchName<'_>, kind: FileKind) -> Result<bool, Pro
     if !at.shared.settings.options.comparison.compares_backwards {
         return Ok(at.is_included(kind));
     }
-    let there = at.there()?;
+    let there = at.target_meta()?;
     if there.is_some_and(|there| at.is_included(there.kind)) {
         return Ok(true);
     }
@@ -39,13 +39,13 @@ pub(crate) fn is_compared(at: BatchName<'_>, kind: FileKind) -> Result<bool, Pro
         other: at.directory().root.target_path.clone(),
         is_original: false,
     };
-    extras.tell(&at.directory().source, at.name)?;
+    extras.report_extra(&at.directory().source, at.name)?;
     Ok(false)
 }
 
 /// A name of a list that was not found: a difference, if the other tree has it.
 pub(crate) fn of_list(at: BatchName<'_>, problem: Problem) -> Problem {
-    let is_there = || matches!(at.there(), Ok(Some(_)));
+    let is_there = || matches!(at.target_meta(), Ok(Some(_)));
     if problem.class == Class::Missing && is_there() {
         is_missing(&at.source_path(), &at.target_path())
     } else {
@@ -55,14 +55,14 @@ pub(crate) fn of_list(at: BatchName<'_>, problem: Problem) -> Problem {
 
 /// The names of a folder that only the tree has that is not listed.
 pub(crate) fn others(shared: &Shared<'_>, directory: &Arc<Directory>) {
-    if let Err(problem) = tell_others(shared, directory) {
+    if let Err(problem) = report_extras(shared, directory) {
         directory.root.report(&shared.ledger, problem);
     }
     folder_done::release(shared, directory);
 }
 
 /// Reports the names of the target's folder that the source does not have, as far as they are compared.
-fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
+fn report_extras(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem> {
     let Some(target) = &directory.target else { return Ok(()) };
     // Only names of the list are compared.
     if matches!(shared.trees.select.listing(|| directory.relative()), Listing::Listed(_)) {
@@ -73,7 +73,7 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
     let is_backwards = shared.settings.options.comparison.compares_backwards;
     let source_root = source_root.unwrap_or_default();
     let extras = Extras { shared, root: &directory.root, other: source_root, is_original: is_backwards };
-    for names in listed::batches(|cookie| listed::list(&other, cookie)) {
+    for names in listed::name_batches(|cookie| listed::list(&other, cookie)) {
         let names = names.map_err(|errno| Problem::system(Operation::List, &target.path(), errno.0))?;
         for name in &names {
             match extras.is_compared_there(directory, &one, target, name)? {
@@ -84,7 +84,7 @@ fn tell_others(shared: &Shared<'_>, directory: &Directory) -> Result<(), Problem
                         extras.tell_missing(target, name, kind)?;
                     }
                 }
-                _ => extras.tell(target, name)?,
+                _ => extras.report_extra(target, name)?,
             }
         }
     }
@@ -137,12 +137,12 @@ impl Extras<'_> {
             }
             _ => {}
         }
-        let there = listed.if_there(&name.name, || directory.source.path_of(&name.name))?;
+        let there = listed.metadata_if_exists(&name.name, || directory.source.path_of(&name.name))?;
         Ok(there.map(|there| is_included(there.kind)))
     }
 
     /// Reports a name of the copy that is too much, or what is too much in it.
-    fn tell(&self, side: &Arc<FolderSide>, name: &Name) -> Result<(), Problem> {
+    fn report_extra(&self, side: &Arc<FolderSide>, name: &Name) -> Result<(), Problem> {
         let mut found = vec![(Arc::clone(side), name.clone())];
         while let Some((side, name)) = found.pop() {
             let kind = kind_of(&side, &name)?;
@@ -186,6 +186,6 @@ impl Extras<'_> {
 
     fn tell_missing(&self, side: &FolderSide, name: &Name, kind: FileKind) -> Result<(), Problem> {
         let missing = side.path_below(&self.other).join(&name.name);
-        left_out::tell_missing(self.shared, side, name, kind, &missing, self.is_original)
+        left_out::report_missing(self.shared, side, name, kind, &missing, self.is_original)
     }
 }

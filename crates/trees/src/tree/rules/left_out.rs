@@ -27,7 +27,7 @@ const WITHHELD: &str = "is withheld by its server (its ticket, or a file that it
                         it is removed";
 
 /// Reports a name that is skipped for what it is.
-pub(crate) fn report(shared: &Shared<'_>, path: &Path, reason: SkipReason) {
+pub(crate) fn report_skipped(shared: &Shared<'_>, path: &Path, reason: SkipReason) {
     let words = match reason {
         SkipReason::Socket => return shared.ledger.leave_out_socket(path),
         SkipReason::LeadsOut => {
@@ -51,7 +51,7 @@ pub(crate) fn is_unfinished(at: BatchName<'_>) -> Problem {
 }
 
 /// Reports that a name is only in one of two trees, if it is not left out; of the original more is than of the copy.
-pub(crate) fn tell_missing(
+pub(crate) fn report_missing(
     shared: &Shared<'_>,
     side: &FolderSide,
     name: &Name,

@@ -57,14 +57,14 @@ pub(crate) fn tell_kept(shared: &Shared<'_>, entry: &TreeEntry, why: &str) {
 /// What stands at the target stays although it is not as the source. Other names of the file are dealt with without it.
 pub(crate) fn kept(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, why: &str) {
     tell_kept(shared, entry, why);
-    count(shared, entry, meta);
+    count_unchanged(shared, entry, meta);
     if meta.kind == FileKind::Regular {
         shared.ledger.count_kept(shared.trees.flags.newer_by_ns().is_some());
     }
 }
 
 /// Counts an existing entry that stays as unchanged; of a name that the user gave it is remembered.
-fn count(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
+fn count_unchanged(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
     let root = &entry.directory.root;
     if let Some(Ok(folder)) = entry.directory.target.as_ref().filter(|_| root.is_named()).map(|it| it.file())
     {
@@ -94,16 +94,16 @@ pub(crate) fn left(
 }
 
 fn stays(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, there: &Meta) -> Result<(), Problem> {
-    if let Met::First(links) = linking::meet(shared, entry, meta, None, false)? {
-        count(shared, entry, meta);
-        linking::stands(shared, entry, links, Some(id(there)));
+    if let Met::First(links) = linking::meet_name(shared, entry, meta, None, false)? {
+        count_unchanged(shared, entry, meta);
+        linking::link_waiting(shared, entry, links, Some(id(there)));
     }
     Ok(())
 }
 
 /// Counts and reports a file that an earlier run of the same command committed. What it could not keep then is reported again:
 /// the status of this run is that of both.
-pub(crate) fn committed(
+pub(crate) fn report_committed(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     meta: &Meta,
@@ -116,15 +116,15 @@ pub(crate) fn committed(
         let lost = attributes::lacks(meta, there, shared.settings.options.attributes.keep);
         shared.ledger.report_lost(lost, || entry.directory.target_path().join(&entry.name));
     }
-    if let Met::First(links) = linking::meet(shared, entry, meta, None, false)? {
+    if let Met::First(links) = linking::meet_name(shared, entry, meta, None, false)? {
         shared.ledger.committed_before(meta.size_bytes);
-        linking::stands(shared, entry, links, Some(id(there)));
+        linking::link_waiting(shared, entry, links, Some(id(there)));
     }
     Ok(())
 }
 
 /// Sets the attributes of a file whose content is right, and reports the change; a dry run only reports it.
-pub(crate) fn adjust(
+pub(crate) fn adjust_attributes(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     name: &Name,
@@ -157,7 +157,7 @@ fn set_attributes(
     let Some(target) = &entry.directory.target else { return Ok(false) };
     let (origin, path) = (entry.directory.source.origin()?, || target.path_of(&entry.name));
     let folder = target.file()?;
-    if let Some(lost) = own_attributes::lost(shared, &folder, there) {
+    if let Some(lost) = own_attributes::lost_of_link(shared, &folder, there) {
         shared.ledger.report_lost(lost, path);
         return Ok(false);
     }
@@ -194,14 +194,14 @@ pub(crate) fn read_name(entry: &TreeEntry, original: &Original) -> Name {
     let Meta { generation, handle, .. } = original.meta;
     let told = held.here().is_none().then(|| ListedEntry {
         attributes: held.told().map(|told| told.1.clone()),
-        ..ListedEntry::of_file(Meta { generation, handle, ..*latest })
+        ..ListedEntry::from_meta(Meta { generation, handle, ..*latest })
     });
     Name { told: told.map(Box::new), ..Name::here(entry.name.clone(), Some(FileKind::Regular)) }
 }
 
 /// Leaves, or gives its attributes to, a file whose content was compared and is equal. False where it is to be copied all the
 /// same.
-pub(crate) fn has_right_content(
+pub(crate) fn keep_if_equal(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     original: &Original,
@@ -222,7 +222,9 @@ pub(crate) fn has_right_content(
         NameStep::Perform(NameAction::Leave(_)) => {
             left(shared, entry, meta, &existing, why_left(LeaveReason::EqualInContent))?;
         }
-        NameStep::Perform(NameAction::SetAttributes) => adjust(shared, entry, &name, meta, &existing)?,
+        NameStep::Perform(NameAction::SetAttributes) => {
+            adjust_attributes(shared, entry, &name, meta, &existing)?
+        }
         _ => return Ok(false),
     }
     Ok(true)

@@ -35,7 +35,7 @@ pub(crate) struct FoldersInTheWay(pub(super) BTreeSet<FolderOfTree>);
 
 impl FoldersInTheWay {
     /// The folders in the place of waiting names, with all folders above them.
-    pub(crate) fn of_names(roots: &[Arc<Directory>], waiting: &[NameWaiting]) -> FoldersInTheWay {
+    pub(crate) fn from_names(roots: &[Arc<Directory>], waiting: &[NameWaiting]) -> FoldersInTheWay {
         let mut ways = FoldersInTheWay::default();
         for NameWaiting { directory, name, .. } in waiting {
             let Some(tree) = tree_of(roots, directory) else { continue };

@@ -40,11 +40,14 @@ impl LikeBackups {
     pub(crate) fn of_targets(items: &[Item], options: &Options) -> LikeBackups {
         let Some(backup) = &options.backup else { return LikeBackups::default() };
         let names = items.iter().filter_map(|item| item.target.path()?.file_name());
-        LikeBackups::of(backup, names)
+        LikeBackups::from_names(backup, names)
     }
 
     /// Names that are like backups among these.
-    pub(crate) fn of<'names>(backup: &Backup, names: impl Iterator<Item = &'names OsStr>) -> LikeBackups {
+    pub(crate) fn from_names<'names>(
+        backup: &Backup,
+        names: impl Iterator<Item = &'names OsStr>,
+    ) -> LikeBackups {
         let mut found = LikeBackups::default();
         names.for_each(|name| found.add(backup, name));
         found
@@ -67,7 +70,7 @@ impl LikeBackups {
     /// Whether one of them may be this name to some file system.
     pub(crate) fn may_have(&self, name: &OsStr) -> bool {
         let name = written(name);
-        let is_one = |other: &Vec<u8>| may_be_one(other, &name);
+        let is_one = |other: &Vec<u8>| may_be_same_name(other, &name);
         self.others.iter().any(is_one)
             || if name.is_ascii() { self.ascii.contains(&name) } else { self.ascii.iter().any(is_one) }
     }
@@ -86,7 +89,7 @@ fn written(name: &OsStr) -> Vec<u8> {
 
 /// Whether a table may take two names for one. Letters that are not ASCII may be the same as any others, and as those of
 /// ASCII (`ß` and `ss`); all else is the same in both.
-fn may_be_one(one: &[u8], other: &[u8]) -> bool {
+fn may_be_same_name(one: &[u8], other: &[u8]) -> bool {
     let tail = |name: &[u8]| name.iter().rev().take_while(|byte| byte.is_ascii()).count();
     let (short, long) = if tail(one) <= tail(other) { (one, other) } else { (other, one) };
     let (end, longer) = (&short[short.len() - tail(short)..], &long[long.len() - tail(long)..]);
@@ -127,7 +130,7 @@ pub(crate) struct LikeBackupsOfFolders(StateLock<VecDeque<(FileId, Option<Arc<Li
 
 impl LikeBackupsOfFolders {
     /// Names that are like backups in a folder of the source; `None` where that cannot be known.
-    pub(crate) fn of(
+    pub(crate) fn in_folder(
         &self,
         backup: &Backup,
         side: &FolderSide,
@@ -137,7 +140,7 @@ impl LikeBackupsOfFolders {
         let known =
             lock().iter().find(|(folder, _)| *folder == id(&side.meta)).map(|(_, found)| found.clone());
         known.unwrap_or_else(|| {
-            let found = listed(backup, side, stop).ok().flatten().map(Arc::new);
+            let found = list_like_backups(backup, side, stop).ok().flatten().map(Arc::new);
             let mut folders = lock();
             folders.truncate(FOLDERS_MAX - 1);
             folders.push_front((id(&side.meta), found.clone()));
@@ -147,7 +150,11 @@ impl LikeBackupsOfFolders {
 }
 
 /// Lists a folder for names that are like backups; `None` where that cannot be done, or there are too many.
-fn listed(backup: &Backup, side: &FolderSide, stop: &AtomicBool) -> Result<Option<LikeBackups>, Problem> {
+fn list_like_backups(
+    backup: &Backup,
+    side: &FolderSide,
+    stop: &AtomicBool,
+) -> Result<Option<LikeBackups>, Problem> {
     // The walk reads the open folder from where it is.
     let origin = match side.origin()? {
         Origin::Here(folder) => match names::open_folder(&folder.file, OsStr::new(".")) {
@@ -179,7 +186,7 @@ mod tests {
     fn of(suffix: &str, source: &str) -> LikeBackups {
         let backup =
             Backup { suffix: suffix.as_bytes().to_vec(), folder: None, numbering: Numbering::Simple };
-        LikeBackups::of(&backup, [OsStr::new(source)].into_iter())
+        LikeBackups::from_names(&backup, [OsStr::new(source)].into_iter())
     }
 
     #[test]

@@ -193,7 +193,7 @@ impl Links {
         }
         let &MetName { entry, meta, is_in_the_way, .. } = name;
         let mut table = self.table.lock();
-        let (file, is_doubtful) = match which(&table, file, name) {
+        let (file, is_doubtful) = match which_file(&table, file, name) {
             WhichFile::New(file) => {
                 let known = table.range(file.least()..).map(|(known, _)| known);
                 let mut others = known.take_while(|known| known.id == file.id);
@@ -245,7 +245,7 @@ impl Links {
     }
 
     /// Notes that the first name is written, and gives the names that waited for it.
-    pub(crate) fn committed(&self, file: FileState, copied: Copied) -> Vec<WaitingName> {
+    pub(crate) fn note_committed(&self, file: FileState, copied: Copied) -> Vec<WaitingName> {
         let mut table = self.table.lock();
         let Some(linked) = table.get_mut(&file) else { return Vec::new() };
         let waiting = match std::mem::replace(&mut linked.state, LinksState::Done(copied)) {
@@ -293,7 +293,7 @@ impl Links {
 }
 
 /// Which of the files of its state a name is of.
-fn which(table: &LinkTable, file: FileState, name: &MetName<'_>) -> WhichFile {
+fn which_file(table: &LinkTable, file: FileState, name: &MetName<'_>) -> WhichFile {
     let handle = name.meta.handle;
     let verdict = |of: FileState| {
         let compared = name.compared?.iter().find(|(other, _)| *other == of);

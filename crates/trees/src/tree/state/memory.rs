@@ -124,15 +124,15 @@ impl RunMemory {
         let own = journal.map(|journal| journal.unverified).unwrap_or_default();
         match (self.leaves_some, journal) {
             (false, _) => own,
-            (true, Some(_)) => own.and(self.above(ledger, folder, path)),
+            (true, Some(_)) => own.and(self.unverified_above(ledger, folder, path)),
             (true, None) => self.in_and_above(ledger, folder, path),
         }
     }
 
     /// By any list in a folder or above.
     pub(crate) fn in_and_above(&self, ledger: &Ledger<'_>, folder: &File, path: &Path) -> Unverified {
-        let here = self.by_list(ledger, folder, list_file::unverified_in, || path.join(LIST_NAME));
-        here.unwrap_or_default().and(self.above(ledger, folder, path))
+        let here = self.unverified_by_list(ledger, folder, list_file::unverified_in, || path.join(LIST_NAME));
+        here.unwrap_or_default().and(self.unverified_above(ledger, folder, path))
     }
 
     /// In a folder that this run did not make, below one of which that is known.
@@ -149,11 +149,14 @@ impl RunMemory {
     pub(crate) fn below(&self, ledger: &Ledger<'_>, above: Unverified, side: &FolderSide) -> Unverified {
         let path = || side.path_of(OsStr::new(LIST_NAME));
         let folder = side.file().ok();
-        above.and(folder.and_then(|folder| self.by_list(ledger, &folder, list_file::unverified_in, path)))
+        above.and(
+            folder
+                .and_then(|folder| self.unverified_by_list(ledger, &folder, list_file::unverified_in, path)),
+        )
     }
 
     /// By lists above a folder: a copy of a folder above dealt with this one, too, and its list lies there.
-    fn above(&self, ledger: &Ledger<'_>, folder: &File, path: &Path) -> Option<Unverified> {
+    fn unverified_above(&self, ledger: &Ledger<'_>, folder: &File, path: &Path) -> Option<Unverified> {
         let (mut found, mut here, mut path) = (None, None, path.to_path_buf());
         for _ in 0..ABOVE_MAX {
             let below = here.as_ref().unwrap_or(folder);
@@ -162,8 +165,8 @@ impl RunMemory {
                 break;
             }
             path.push("..");
-            let by_list = self.by_list(ledger, &above, list_file::unverified_by_above, || {
-                plain(&path, &above).join(LIST_NAME)
+            let by_list = self.unverified_by_list(ledger, &above, list_file::unverified_by_above, || {
+                without_steps_up(&path, &above).join(LIST_NAME)
             });
             if let Some(unverified) = by_list {
                 found = Some(unverified.and(found));
@@ -174,7 +177,7 @@ impl RunMemory {
     }
 
     /// By the list in one folder. That of this run is of no other copy: what existed before it counts.
-    fn by_list(
+    fn unverified_by_list(
         &self,
         ledger: &Ledger<'_>,
         folder: &File,
@@ -256,7 +259,7 @@ fn id(folder: &File) -> Option<FileId> {
 }
 
 /// The path of a folder without the steps up, where it leads there.
-fn plain(path: &Path, folder: &File) -> PathBuf {
+fn without_steps_up(path: &Path, folder: &File) -> PathBuf {
     let mut short = PathBuf::new();
     for part in path.components() {
         let goes_back = part == Component::ParentDir

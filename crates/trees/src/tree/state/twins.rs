@@ -35,7 +35,7 @@ impl Twins {
     /// is the first of them.
     ///
     /// Errors: this side may not hold more of it.
-    pub(crate) fn agree(
+    pub(crate) fn note_and_compare(
         &self,
         one: (FileId, u64),
         other: FileId,

@@ -17,7 +17,7 @@ use crate::folder::directory::{Directory, LinkDest, Traits};
 use crate::folder::root::Root;
 use crate::folder::side::FolderSide;
 use crate::folder::visited::{Keeps, TreeRoom, Visited};
-use crate::list::header::{SourceRoot, header};
+use crate::list::header::{SourceRoot, new_header};
 use crate::list::journal::{Kept, TreeJournal};
 use crate::list::{List, list_file};
 use crate::open::confidential;
@@ -44,12 +44,12 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
         mirror::refuse_emptied(shared, &source, at)?;
     }
     if !shared.settings.writes {
-        return look_at(shared, source, at, item);
+        return begin_unwritten(shared, source, at, item);
     }
     let (to, backups) = (&*at.path, BackupPlace::new(&shared.settings, at)?);
     let link_dest = link_dest(shared, to)?;
-    let source_root = SourceRoot::of(&source.origin()?, &source.meta);
-    let made = make(shared, &source_root, at)?;
+    let source_root = SourceRoot::from_origin(&source.origin()?, &source.meta);
+    let made = make_root(shared, &source_root, at)?;
     made.iter().for_each(|_| shared.trees.guard.followed.note_root(at));
     let (folder, found) = match &made {
         Some((_, folder, _)) => (Arc::clone(folder), None),
@@ -57,7 +57,7 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
     };
     let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
     let target = target.opening_up(&shared.trees.opened_folders, found);
-    shared.trees.enter(&target.meta, to, &source)?;
+    shared.trees.enter_folder(&target.meta, to, &source)?;
     let is_merged = shared.trees.guard.claims().is_merged(item.number);
     let keeps_own = made.is_none() && (is_merged || keeps_own(shared, &source, &target));
     let (target_folder, first) = (target.file()?, first_of_list(shared, item.number));
@@ -65,14 +65,14 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
         let keep = shared.settings.options.attributes.keep;
         confidential::close_folder(&target_folder, &target.meta, &source.meta, keep);
     }
-    tell_devices(shared, &source, &target);
+    note_devices(shared, &source, &target);
     if !keeps_own {
-        tell_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
+        report_root(shared, &source, to, Some(&*target).filter(|_| made.is_none()));
     }
     let (fresh, made_in, list) = match (made, &first) {
         (Some((parent, _, journal)), _) => (true, Some(parent), new_list(shared, item, to, journal)),
         (None, Some(first)) => (false, None, Arc::clone(&first.list)),
-        (None, None) => (false, None, list_of(shared, source_root, &target, keeps_own, to)?),
+        (None, None) => (false, None, open_list(shared, source_root, &target, keeps_own, to)?),
     };
     let traits = Traits {
         fresh,
@@ -92,7 +92,7 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
     let mut root = Root::new(&source.meta, to, Some(&target.meta), list);
     root.made_in = made_in;
     share_list(&mut root, first.as_deref(), &source_root);
-    root.visited = visited(shared, &source, Some(&target));
+    root.visited = new_visited(shared, &source, Some(&target));
     describe_root(shared, &mut root, item, backups);
     put_up(shared, Directory::new(None, &Arc::new(root), source, Some(target), traits, link_dest));
     Ok(())
@@ -147,7 +147,7 @@ pub(in crate::tree) fn source_of(
     match &shared.remote_host {
         Some(remote_host) => Ok(FolderSide::remote_root(from, Arc::clone(remote_host).root(number, from)?)),
         None => {
-            let root = FolderSide::root(from, open(shared, from)?, &shared.trees.keeper)?;
+            let root = FolderSide::root(from, open_folder(shared, from)?, &shared.trees.keeper)?;
             Ok(root.following(shared.settings.options.links.follow))
         }
     }
@@ -163,7 +163,7 @@ pub(in crate::tree) fn link_dest(shared: &Shared<'_>, to: &Path) -> Result<Vec<L
 /// Opens a folder of `--link-dest`, below it the one for this target; `None` if it is missing.
 fn one_link_dest(shared: &Shared<'_>, to: &Path, path: &Path) -> Result<Option<LinkDest>, Problem> {
     let below = shared.settings.below_target(to);
-    let mut here = open(shared, path);
+    let mut here = open_folder(shared, path);
     for name in below {
         here = here.and_then(|folder| {
             names::open_folder(&folder, name)
@@ -190,7 +190,12 @@ fn describe_root(shared: &Shared<'_>, root: &mut Root, item: &Item, backups: Bac
 }
 
 /// Begins a tree of which nothing is made: a dry run, whose target may not exist yet, or a comparison.
-fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Item) -> Result<(), Problem> {
+fn begin_unwritten(
+    shared: &Shared<'_>,
+    source: Arc<FolderSide>,
+    at: &PathAt,
+    item: &Item,
+) -> Result<(), Problem> {
     let to = &*at.path;
     let (backups, opened) = if shared.settings.compares {
         (BackupPlace::default(), Some((open_target(at, open_plain)?.0, None)))
@@ -206,13 +211,13 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
     let is_merged = shared.trees.guard.claims().is_merged(item.number);
     let keeps = is_merged || target.as_ref().is_some_and(|target| keeps_own(shared, &source, target));
     if !shared.settings.compares && !keeps {
-        tell_root(shared, &source, to, target.as_deref());
+        report_root(shared, &source, to, target.as_deref());
     }
     let is_compared = shared.settings.compares && !keeps;
     if let Some(target) =
         target.as_ref().filter(|_| is_compared && !shared.settings.options.comparison.content_only)
     {
-        compare_attributes::mode_and_time(shared, &source.path(), to, &source.meta, &target.meta);
+        compare_attributes::compare_mode_and_time(shared, &source.path(), to, &source.meta, &target.meta);
     }
     if let Some(target) =
         target.as_ref().filter(|_| is_compared && shared.settings.options.comparison.compare_attributes)
@@ -225,8 +230,9 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
         .filter(|_| shared.settings.options.dry_run)
         .map(|target| target.file())
         .transpose()?;
-    let source_root = SourceRoot::of(&source.origin()?, &source.meta);
-    let look = |folder: &Arc<File>| TreeJournal::look(folder, to, &source_root, shared.settings.options);
+    let source_root = SourceRoot::from_origin(&source.origin()?, &source.meta);
+    let look =
+        |folder: &Arc<File>| TreeJournal::open_for_dry_run(folder, to, &source_root, shared.settings.options);
     let first = first_of_list(shared, item.number);
     let list = match &first {
         Some(first) => Arc::clone(&first.list),
@@ -246,7 +252,7 @@ fn look_at(shared: &Shared<'_>, source: Arc<FolderSide>, at: &PathAt, item: &Ite
         Traits { fresh: target.is_none(), source_magic, target_flags, unverified, ..Traits::default() };
     let mut root = Root::new(&source.meta, to, target.as_ref().map(|target| &target.meta), list);
     share_list(&mut root, first.as_deref(), &source_root);
-    root.visited = visited(shared, &source, None);
+    root.visited = new_visited(shared, &source, None);
     root.is_copied = !shared.settings.compares;
     describe_root(shared, &mut root, item, backups);
     let directory = Directory::new(None, &Arc::new(root), source, target, traits, link_dest);
@@ -284,7 +290,7 @@ fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> b
 
 /// The list of a target that stands there. Where what is right is left alone, a run with nothing to do must write
 /// nothing: its list is begun with the first file.
-fn list_of(
+fn open_list(
     shared: &Shared<'_>,
     source: SourceRoot,
     target: &FolderSide,
@@ -296,12 +302,13 @@ fn list_of(
     }
     let folder = target.file()?;
     shared.trees.memory.expect_own_list(&folder);
-    let stands = || list_file::stands_in(&folder, &header(&folder, &source, shared.settings.options, false));
+    let stands =
+        || list_file::stands_in(&folder, &new_header(&folder, &source, shared.settings.options, false));
     if shared.trees.flags.leaves_some() && !stands() {
         return Ok(List::late(folder, path, source));
     }
     let begin = || TreeJournal::begin(&folder, path, &source, shared.settings.options, false);
-    let journal = target.in_opened(begin)?.told(&shared.ledger);
+    let journal = target.in_opened(begin)?.report(&shared.ledger);
     match &journal {
         Some(journal) if journal.stood() => shared.trees.memory.go_on_with(&folder, journal.unverified),
         // Nothing else is made in it so far.
@@ -314,7 +321,7 @@ fn list_of(
 }
 
 /// Folders are kept in mind where something is removed by that, or asked of it.
-fn visited(shared: &Shared<'_>, source: &Arc<FolderSide>, target: Option<&Arc<FolderSide>>) -> Visited {
+fn new_visited(shared: &Shared<'_>, source: &Arc<FolderSide>, target: Option<&Arc<FolderSide>>) -> Visited {
     let options = shared.settings.options;
     let keeps = if shared.settings.compares {
         Keeps::WorkedOn
@@ -330,15 +337,15 @@ fn visited(shared: &Shared<'_>, source: &Arc<FolderSide>, target: Option<&Arc<Fo
 }
 
 /// A root that is made, or gets other attributes, is a change like any other.
-fn tell_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, there: Option<&FolderSide>) {
+fn report_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, there: Option<&FolderSide>) {
     if !shared.settings.tells_changes() {
         return;
     }
     let paths = [source.path(), to.to_path_buf(), shared.settings.below_target(to).to_path_buf()];
     let change = match there {
-        None => Change::new(ChangeKind::Copy, paths, &source.meta, None, findings::of_new(shared)),
+        None => Change::new(ChangeKind::Copy, paths, &source.meta, None, findings::for_new(shared)),
         Some(there) => {
-            let found = findings::of_folders(shared, source, there);
+            let found = findings::for_folders(shared, source, there);
             Change::new(ChangeKind::Adjust, paths, &source.meta, Some(&there.meta), found)
         }
     };
@@ -346,7 +353,7 @@ fn tell_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, there: Option<
 }
 
 /// Notes the devices of both sides, and keeps the target open to sync its file system.
-fn tell_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
+fn note_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
     let mut tally = shared.ledger.tally();
     tally.source_devices.insert(source.meta.device);
     tally.target_devices.insert(target.meta.device);
@@ -359,7 +366,7 @@ fn tell_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
 }
 
 /// Opens a folder of this host. Errors: the file system is simulated.
-fn open(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
+fn open_folder(shared: &Shared<'_>, path: &Path) -> Result<File, Problem> {
     let opened = shared
         .settings
         .platform
@@ -425,7 +432,7 @@ fn make_plainly(shared: &Shared<'_>, parent: Arc<File>, name: &OsStr, path: &Pat
 
 /// Makes the root of the target, with its list in it from the first moment, so that a killed run is always recognised.
 /// `None` if it stands there.
-fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<Made>, Problem> {
+fn make_root(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<Made>, Problem> {
     let path = &*at.path;
     let system = |errno: Errno| Problem::system(Operation::Make, path, errno.0);
     let Some(name) = at.name() else { return Ok(None) };
@@ -454,7 +461,7 @@ fn make(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Option<
     });
     let journal = match begun? {
         Kept::Ignored(words) => return Err(Problem::new(Class::Refused, Operation::Make, path, words)),
-        kept => kept.told(&shared.ledger),
+        kept => kept.report(&shared.ledger),
     };
     // A root that stands there without its list keeps its mode where names of a list are copied (`keeps_own`): a loss
     // of power must not leave one that this run made.

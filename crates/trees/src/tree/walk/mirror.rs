@@ -25,7 +25,11 @@ use datapump_files::followed::OriginFolder;
 use datapump_files::identity::id;
 
 /// A mirror is one of a folder. A missing folder is no usage error: it may come back.
-pub(crate) fn refuse_others(hosts: &Hosts<'_>, sources: &[Place], options: &Options) -> Result<(), Problem> {
+pub(crate) fn refuse_non_folders(
+    hosts: &Hosts<'_>,
+    sources: &[Place],
+    options: &Options,
+) -> Result<(), Problem> {
     if !options.deletion.mirror {
         return Ok(());
     }
@@ -81,7 +85,7 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &Path
     if !options.deletion.mirror || options.deletion.max_delete.is_some() {
         return Ok(());
     }
-    let of_source = |name: &Name| counts(shared, name);
+    let of_source = |name: &Name| is_copied(shared, name);
     if has_names(&source.origin()?, &source.path(), of_source)? || !is_filled(shared, at)? {
         return Ok(());
     }
@@ -96,9 +100,9 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &Path
 /// Whether something stands at the target that could go.
 fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
     match open_target(at, open_plain) {
-        Ok((folder, _)) => {
-            has_names(&Origin::Here(OriginFolder::from_file(folder)), &at.path, |name| may_go(shared, name))
-        }
+        Ok((folder, _)) => has_names(&Origin::Here(OriginFolder::from_file(folder)), &at.path, |name| {
+            is_removable(shared, name)
+        }),
         Err(problem) if problem.class == Class::Missing => Ok(false),
         Err(problem) => Err(problem),
     }
@@ -119,7 +123,7 @@ fn has_names(folder: &Origin, path: &Path, counts: impl Fn(&Name) -> bool) -> Re
 }
 
 /// Whether nothing keeps a name of the target that the source does not have.
-fn may_go(shared: &Shared<'_>, name: &Name) -> bool {
+fn is_removable(shared: &Shared<'_>, name: &Name) -> bool {
     let excluded_go = shared.settings.options.deletion.delete_excluded;
     let protects = |is_folder| {
         shared.trees.select.protects((Path::new(""), PathBuf::new), (&name.name, is_folder), excluded_go)
@@ -132,7 +136,7 @@ fn may_go(shared: &Shared<'_>, name: &Name) -> bool {
 }
 
 /// Whether a copy deals with it.
-fn counts(shared: &Shared<'_>, name: &Name) -> bool {
+fn is_copied(shared: &Shared<'_>, name: &Name) -> bool {
     let includes =
         |is_folder| shared.trees.select.includes(Path::new(""), PathBuf::new, &name.name, is_folder);
     let is_included = match name.kind {

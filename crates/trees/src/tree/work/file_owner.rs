@@ -46,7 +46,7 @@ impl<'run> FileOwner<'run> for Shared<'run> {
 
     fn lets_in(&self, file: &Arc<Task>) -> Result<bool, Problem> {
         match file.kept::<TreeFile>().filter(|tree_file| tree_file.replaces_folder) {
-            Some(tree_file) => make_way::lets_in(self, file, &tree_file.entry),
+            Some(tree_file) => make_way::may_take_name(self, file, &tree_file.entry),
             None => Ok(true),
         }
     }
@@ -66,18 +66,18 @@ impl<'run> FileOwner<'run> for Shared<'run> {
         let name = TakenName::taken(self, folder, &staged.name, made, source);
         match file.kept::<TreeFile>() {
             Some(TreeFile { entry, .. }) if staged.replaces() => {
-                backup::of_entry(self, &entry.directory, name, publish)
+                backup::replace_entry(self, &entry.directory, name, publish)
             }
             Some(TreeFile { entry, .. }) => backup::of_new_entry(self, &entry.directory, name, publish),
             None if !staged.replaces() => {
                 backup::of_new_file(self, name, || taken(&file.target_name), publish)
             }
-            None => backup::of_file(self, name, &file.target_name, publish),
+            None => backup::replace_file(self, name, &file.target_name, publish),
         }
     }
 
     fn handle_equal(&self, file: &Task) -> Result<(), Problem> {
-        checked::is_equal(self, file)
+        checked::finish_equal(self, file)
     }
 
     fn handle_differs(&self, file: &Task) {
@@ -102,7 +102,7 @@ impl<'run> FileOwner<'run> for Shared<'run> {
 
     fn handle_settled(&self, file: &Task, is_complete: bool) {
         if let Some(tree_file) = file.kept() {
-            leaf_done(self, file, tree_file, is_complete);
+            file_done(self, file, tree_file, is_complete);
         }
         if let Some(named) = file.kept::<NamedFile>() {
             self.ledger.tell(named.change.clone().filter(|_| is_complete));
@@ -118,13 +118,13 @@ impl<'run> FileOwner<'run> for Shared<'run> {
 
 /// Ends a file of a tree that is complete or was given up: its other names are linked or dealt with, and its folder waits for
 /// one thing less.
-pub(crate) fn leaf_done(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile, complete: bool) {
+pub(crate) fn file_done(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile, complete: bool) {
     if complete {
-        list(shared, task, tree_file);
+        list_committed(shared, task, tree_file);
         shared.ledger.tell(tree_file.change.clone());
     }
     if complete {
-        linking::stands(
+        linking::link_waiting(
             shared,
             &tree_file.entry,
             tree_file.links,
@@ -143,7 +143,7 @@ fn file_of(task: &Task) -> Option<FileId> {
 }
 
 /// Adds a committed file to the list of its tree.
-fn list(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile) {
+fn list_committed(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile) {
     let (Finish::Commit(staged), Some(original)) = (&task.finish, &task.original) else { return };
     // A file whose attributes cannot be read is copied again.
     let Ok(target) = staged.handle.meta() else { return };
@@ -160,7 +160,7 @@ fn list(shared: &Shared<'_>, task: &Task, tree_file: &TreeFile) {
         if soon {
             journal.know(&target);
         }
-        let mark = journal::mark(&directory.path_sum, name, original.latest().1, &target);
+        let mark = journal::file_mark(&directory.path_sum, name, original.latest().1, &target);
         let problem = journal.add(mark, &target, written(task), soon);
         problem.into_iter().for_each(|problem| root.report(&shared.ledger, problem));
     }

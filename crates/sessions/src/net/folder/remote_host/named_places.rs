@@ -96,7 +96,7 @@ impl RemoteOrigin for PlacesByName {
         match self.host.ask(&PeerRequest::Look(place.number), path)?.0 {
             Answer::Meta { meta, is_partial, .. } => {
                 let is_partial = is_partial == Some(true);
-                Ok(ListedEntry { is_partial, ..ListedEntry::of_file(place.counted(from_wire(&meta))) })
+                Ok(ListedEntry { is_partial, ..ListedEntry::from_meta(place.counted(from_wire(&meta))) })
             }
             _ => Err(self.host.unexpected()),
         }

@@ -70,7 +70,7 @@ impl BatchName<'_> {
             ExistingEntry { folder: self.cursor.target.as_deref(), name: &self.name.name, meta: existing };
         let is_written = self.is_in_place() && meta.kind == FileKind::Regular;
         let how = if is_written { Destruction::OfContent } else { Destruction::OfName };
-        self.shared.trees.guard.destroy(entry, how, || self.target_path())?;
+        self.shared.trees.guard.check_destroy(entry, how, || self.target_path())?;
         let (Some(folder), Origin::Here(source), FileKind::Symlink) =
             (&self.cursor.target, &self.cursor.source, meta.kind)
         else {

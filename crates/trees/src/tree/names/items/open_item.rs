@@ -41,7 +41,7 @@ use datapump_files::{holes, stream};
 
 /// Opens an item and hands it to the plan, or reports why not. `change`: what to report when it is done.
 pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, change: Option<Box<Change>>) {
-    match prepare(shared, item, change) {
+    match open_ends(shared, item, change) {
         Ok((task, ranges, in_kernel)) => {
             let task = Arc::new(task);
             shared.begin(&task);
@@ -59,12 +59,12 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item, cha
 type PreparedEnds = (Task, Option<ByteRanges>, bool);
 
 /// Opens source and target of an item and makes its task. On an error a target that was staged is given up.
-fn prepare(shared: &Shared<'_>, item: &Item, change: Option<Box<Change>>) -> Result<PreparedEnds, Problem> {
+fn open_ends(shared: &Shared<'_>, item: &Item, change: Option<Box<Change>>) -> Result<PreparedEnds, Problem> {
     let mut opened = open_source(shared, item)?;
     if let Some(pieces) = shared.settings.pieces {
         opened.ranges = Some(pieces.to_vec());
     }
-    let how = decide(&facts(shared, item, &opened), shared.settings.options);
+    let how = decide(&copy_facts(shared, item, &opened), shared.settings.options);
     let mut landing = open_target(shared, item, &opened, how)?;
     let names = (name_of(&item.source), target_name(item));
     let ends = make_ends(shared, &names.0, &names.1, opened, how, &mut landing);
@@ -247,11 +247,11 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             Err(Problem::new(Class::Changed, Operation::Open, &at.path, "the source is no folder any more"))
         }
         Target::Entry(_) => unreachable!("what is not read is not opened"),
-        Target::File(at) => open_file(shared, at, opened, how, &siblings).map(OpenTarget::StagedFile),
+        Target::File(at) => stage_file(shared, at, opened, how, &siblings).map(OpenTarget::StagedFile),
         Target::Compare(at) => {
             let handle = open_at(at, Access::Read)?;
             if shared.settings.compares {
-                tree::findings::compare_attributes::of_files(shared, opened, &handle, &at.path)?;
+                tree::findings::compare_attributes::compare_files(shared, opened, &handle, &at.path)?;
             }
             Ok(OpenTarget::Compare(Arc::new(handle)))
         }
@@ -267,7 +267,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
 }
 
 /// Stages the file of a target: in order, in place, or under a temporary name that replaces it.
-fn open_file(
+fn stage_file(
     run: &MoverRun<'_>,
     at: &PathAt,
     opened: &Opened,
@@ -288,7 +288,7 @@ fn open_file(
 }
 
 /// The facts by which the copy method of an item is chosen.
-fn facts(run: &MoverRun<'_>, item: &Item, opened: &Opened) -> Facts {
+fn copy_facts(run: &MoverRun<'_>, item: &Item, opened: &Opened) -> Facts {
     let size_bytes = match &opened.ranges {
         Some(ranges) => ranges.iter().map(|(start, end)| end - start).sum(),
         // A stream of unknown length is taken for a long one, a file that does not know its size for a short one.
