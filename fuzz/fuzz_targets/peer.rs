@@ -64,7 +64,7 @@ fn serve(peer: impl FnOnce(SocketAddr)) {
         insecure: true,
         peer_timeout: Duration::from_secs(1),
         datagram_bytes_per_second: Some(1 << 20),
-        ..ServeOptions::of(Place::Path(home().join("served")))
+        ..ServeOptions::for_place(Place::Path(home().join("served")))
     };
     let stop = Arc::new(AtomicBool::new(false));
     let server = Server::bind(options, Arc::clone(&stop)).expect("a port is free");

@@ -38,7 +38,7 @@ use datapump_trees::job::{HostJob, Planned};
 ///
 /// // On the other host:
 /// let end = Arc::new(AtomicBool::new(false));
-/// let served = ServeOptions::of(Place::Path(folder.path().join("served")));
+/// let served = ServeOptions::for_place(Place::Path(folder.path().join("served")));
 /// let server = Server::bind(served, Arc::clone(&end)).unwrap();
 /// let (address, ticket) = (server.address().to_string(), server.ticket().clone());
 /// let thread = std::thread::spawn(move || server.run());

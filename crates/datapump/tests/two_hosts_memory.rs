@@ -310,7 +310,7 @@ fn what_a_client_makes_a_server_hold_is_bounded_by_its_budget() {
         memory_bytes: MEMORY,
         insecure: true,
         peer_timeout: WAIT_MAX,
-        ..ServeOptions::of(Place::Path(served.clone()))
+        ..ServeOptions::for_place(Place::Path(served.clone()))
     };
     let attacked = Attacked { served: Served::new(options), home };
     attacked.holds("before");

@@ -101,7 +101,7 @@ impl Ground {
             std::fs::create_dir(home.path().join(folder)).expect("room");
             std::fs::write(home.path().join(folder).join("source"), &content).expect("room");
         }
-        let options = ServeOptions::of(Place::Path(home.path().join("served")));
+        let options = ServeOptions::for_place(Place::Path(home.path().join("served")));
         let served = Served::new(ServeOptions { unhashed: true, ..options });
         Ground { home, served, content }
     }

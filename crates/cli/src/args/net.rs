@@ -436,7 +436,7 @@ impl ServeArguments {
             sockets: self.sockets.options(),
             insecure: self.insecure.is_some_and(Insecure::is_open),
             unhashed: self.insecure.is_some_and(Insecure::is_unhashed),
-            ..ServeOptions::of(Place::parse(&self.folder)?)
+            ..ServeOptions::for_place(Place::parse(&self.folder)?)
         })
     }
 }

@@ -89,7 +89,7 @@ fn perform(path: Option<&Path>, folder: &Temporary, runner: &Runner<'_>) -> i32 
 /// Disk, TLS on loopback, disk: the receiver is in this process.
 fn through_tls(runner: &Runner<'_>, folder: &Temporary, source: Place, options: Options) -> Report {
     let end = Arc::new(AtomicBool::new(false));
-    let served = ServeOptions { once: true, ..ServeOptions::of(Place::Path(folder.path.clone())) };
+    let served = ServeOptions { once: true, ..ServeOptions::for_place(Place::Path(folder.path.clone())) };
     let server = match Server::bind(served, Arc::clone(&end)) {
         Ok(server) => server,
         Err(problem) => {

@@ -74,7 +74,7 @@ fn far_end(stop: Arc<AtomicBool>) -> i32 {
     let streams = (stdin().as_fd().try_clone_to_owned(), stdout().as_fd().try_clone_to_owned());
     let (Ok(input), Ok(output)) = streams else { return failed("standard input and output are needed") };
     let served = Server::far_end(home, own_address(), stop)
-        .and_then(|server| server.run_carried(File::from(input), File::from(output)));
+        .and_then(|server| server.serve_over_pipes(File::from(input), File::from(output)));
     match served {
         Ok(()) => Status::Done as i32,
         Err(problem) => failed(&problem.to_string()),

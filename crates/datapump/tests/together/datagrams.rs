@@ -33,7 +33,7 @@ fn with_server(bytes_per_second: Option<u64>, run: impl FnOnce(DatagramClient)) 
     let options = ServeOptions {
         insecure: true,
         datagram_bytes_per_second: bytes_per_second,
-        ..ServeOptions::of(Place::parse("null:".as_ref()).expect("a place"))
+        ..ServeOptions::for_place(Place::parse("null:".as_ref()).expect("a place"))
     };
     let stop = Arc::new(AtomicBool::new(false));
     let server = Server::bind(options, Arc::clone(&stop)).expect("a port is free");

@@ -47,7 +47,7 @@ impl Home {
     fn new() -> Home {
         let folder = tempfile::tempdir().expect("room");
         std::fs::create_dir(folder.path().join("served")).expect("room");
-        let served = Served::new(ServeOptions::of(Place::Path(folder.path().join("served"))));
+        let served = Served::new(ServeOptions::for_place(Place::Path(folder.path().join("served"))));
         Home { folder, served }
     }
 

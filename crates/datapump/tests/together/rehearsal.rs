@@ -51,7 +51,7 @@ fn the_first_bytes_of_a_source_are_rehearsed() {
 #[test]
 fn the_other_end_may_be_null() {
     let home = tempfile::tempdir().expect("room");
-    let served = Served::new(ServeOptions::of(Place::Path(home.path().into())));
+    let served = Served::new(ServeOptions::for_place(Place::Path(home.path().into())));
     let bytes = 3 << 20;
     let null = Place::Null { bytes: Some(bytes), fill: Fill::Noise };
     let options = Options::default().with(|it| it.measuring.far_null_bytes = Some(bytes));
@@ -113,8 +113,8 @@ fn a_folder_is_not_rehearsed() {
     std::fs::create_dir(&folder).expect("room");
     std::fs::write(folder.join("file"), vec![7; 1 << 20]).expect("room");
     let (there, target) = (tempfile::tempdir().expect("room"), home.path().join("target"));
-    let served = Served::new(ServeOptions::of(Place::Path(there.path().into())));
-    let from = Served::new(ServeOptions::of(Place::Path(home.path().into())));
+    let served = Served::new(ServeOptions::for_place(Place::Path(there.path().into())));
+    let from = Served::new(ServeOptions::for_place(Place::Path(home.path().into())));
     let options = Options::default().with(|it| it.measuring.rehearsal_bytes = Some(1 << 20));
     let sources = vec![Place::Path(folder)];
     let job = Job::copy(sources.clone(), Place::Path(target.clone())).options(options.clone());

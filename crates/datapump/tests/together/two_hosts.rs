@@ -20,7 +20,7 @@ fn files_and_trees_are_sent_and_fetched() {
     let path = |name: &str| home.path().join(name);
     std::fs::create_dir(path("served")).expect("room");
     make_tree(&path("tree"));
-    let served = Served::new(ServeOptions::of(Place::Path(path("served"))));
+    let served = Served::new(ServeOptions::for_place(Place::Path(path("served"))));
     let here = |name: &str| Place::Path(path(name));
 
     let (report, said) = served.copy(vec![here("tree/large")], served.place("file"), Options::default());
@@ -53,7 +53,7 @@ fn what_is_read_back_over_there_is_all_there() {
     for number in 0..10 {
         std::fs::write(path("tree").join(format!("f{number}")), noise(number * 100)).expect("room");
     }
-    let served = Served::new(ServeOptions::of(Place::Path(path("served"))));
+    let served = Served::new(ServeOptions::for_place(Place::Path(path("served"))));
     let options = Options::default().with(|it| it.durability.verify = true);
     for round in 0..20 {
         let target = format!("copy-{round}");

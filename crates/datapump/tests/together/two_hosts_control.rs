@@ -74,7 +74,7 @@ fn what_a_lost_session_left_undone_is_not_done() {
         make_tree(&home.path().join(folder).join("tree"));
         std::fs::write(home.path().join(folder).join("file"), noise(8 << 20)).expect("room");
     }
-    let served = Served::new(ServeOptions::of(Place::Path(home.path().join("served"))));
+    let served = Served::new(ServeOptions::for_place(Place::Path(home.path().join("served"))));
     let here = |name: &str| Place::Path(home.path().join("here").join(name));
     for name in ["file", "tree"] {
         for (push, compares) in [(false, false), (true, false), (false, true)] {
@@ -118,7 +118,7 @@ fn a_folder_that_a_lost_session_made_receives_nothing() {
         std::fs::create_dir(home.path().join(folder)).expect("room");
         make_tree(&home.path().join(folder).join("tree"));
     }
-    let served = Served::new(ServeOptions::of(Place::Path(home.path().join("served"))));
+    let served = Served::new(ServeOptions::for_place(Place::Path(home.path().join("served"))));
     let here = |name: &str| Place::Path(home.path().join("here").join(name));
     for silent in 1..5 {
         for push in [false, true] {

@@ -166,7 +166,7 @@ impl Ground {
             std::fs::create_dir(home.path().join(folder)).expect("room");
             std::fs::write(home.path().join(folder).join("source"), &content).expect("room");
         }
-        let options = ServeOptions::of(Place::Path(home.path().join("served")));
+        let options = ServeOptions::for_place(Place::Path(home.path().join("served")));
         let served = Served::new(ServeOptions { insecure: true, ..options });
         let flipper = Flipper::new(&served.address);
         let (read_ahead, source_depth) = (Choice::Never, None);

@@ -29,7 +29,7 @@ impl Home {
     }
 
     fn options(&self) -> ServeOptions {
-        ServeOptions::of(self.place("served"))
+        ServeOptions::for_place(self.place("served"))
     }
 
     fn has(&self, name: &str) -> bool {

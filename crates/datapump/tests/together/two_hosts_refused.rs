@@ -32,7 +32,7 @@ impl Home {
     }
 
     fn options(&self) -> ServeOptions {
-        ServeOptions::of(Place::Path(self.path("served")))
+        ServeOptions::for_place(Place::Path(self.path("served")))
     }
 
     /// Nothing outside was changed, and nothing is half done.

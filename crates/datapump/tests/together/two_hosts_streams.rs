@@ -29,7 +29,7 @@ fn pipes_of_any_length_are_sent_whole() {
     let home = tempfile::tempdir().expect("room");
     let path = |name: &str| home.path().join(name);
     std::fs::create_dir(path("served")).expect("room");
-    let served = Served::new(ServeOptions::of(Place::Path(path("served"))));
+    let served = Served::new(ServeOptions::for_place(Place::Path(path("served"))));
     for bytes in [0, 1, 1023, 1 << 20, (1 << 20) + 1, 5 << 20, 7_654_321] {
         let (name, content) = (format!("pipe-{bytes}"), noise(bytes));
         let writer = pipe(&path(&name), content.clone());
@@ -45,7 +45,7 @@ fn pipes_of_any_length_are_sent_whole() {
 #[test]
 fn null_takes_and_gives_over_the_network() {
     let bytes = 50_000_001;
-    let served = Served::new(ServeOptions::of(null(Some(bytes))));
+    let served = Served::new(ServeOptions::for_place(null(Some(bytes))));
     let ways = [(null(Some(bytes)), served.place("")), (served.place(""), null(None))];
     for (source, target) in ways {
         let (report, said) = served.copy(vec![source], target, Options::default());
@@ -55,7 +55,7 @@ fn null_takes_and_gives_over_the_network() {
 
 #[test]
 fn null_has_to_say_its_length() {
-    let served = Served::new(ServeOptions::of(null(None)));
+    let served = Served::new(ServeOptions::for_place(null(None)));
     let (report, said) = served.copy(vec![null(None)], served.place(""), Options::default());
     assert_eq!(report.exit_status, 2);
     assert!(said[0].contains("needs a size"), "{said:?}");
@@ -81,7 +81,8 @@ fn the_lab_may_leave_out_encryption_and_hashes_at_both_ends() {
     std::fs::create_dir(path("served")).expect("room");
     std::fs::write(path("file"), noise(5_000_003)).expect("room");
     for (insecure, unhashed) in [(true, false), (false, true), (true, true)] {
-        let options = ServeOptions { insecure, unhashed, ..ServeOptions::of(Place::Path(path("served"))) };
+        let options =
+            ServeOptions { insecure, unhashed, ..ServeOptions::for_place(Place::Path(path("served"))) };
         let served = Served::new(options);
         let name = format!("file-{insecure}-{unhashed}");
         let (report, said) = open(&served, Place::Path(path("file")), served.place(&name), unhashed);
@@ -97,13 +98,13 @@ fn one_end_alone_leaves_out_nothing() {
     let path = |name: &str| home.path().join(name);
     std::fs::create_dir(path("served")).expect("room");
     std::fs::write(path("file"), noise(100_000)).expect("room");
-    let mut served = Served::new(ServeOptions::of(Place::Path(path("served"))));
+    let mut served = Served::new(ServeOptions::for_place(Place::Path(path("served"))));
     let (report, said) = open(&served, Place::Path(path("file")), served.place("x"), true);
     assert_eq!(report.exit_status, 5, "{said:?}");
     served.is_insecure = true;
     let (report, _) = open(&served, Place::Path(path("file")), served.place("x"), false);
     assert_ne!(report.exit_status, 0);
-    let insecure = ServeOptions { insecure: true, ..ServeOptions::of(Place::Path(path("served"))) };
+    let insecure = ServeOptions { insecure: true, ..ServeOptions::for_place(Place::Path(path("served"))) };
     let mut insecure = Served::new(insecure);
     insecure.is_insecure = false;
     let (report, _) = open(&insecure, Place::Path(path("file")), insecure.place("x"), false);

@@ -32,10 +32,10 @@ const ROUNDS_MAX: u32 = 16;
 /// The mode with which temporary files and journals are made.
 const AS_MADE: u32 = 0o600;
 
-/// What else may stand in the folder of a target.
+/// What else may exist in the folder of a target.
 pub trait Siblings {
     /// Whether the source has a file of this name, too, besides the existing one; `None` if nobody can tell.
-    fn has(&self, name: &OsStr, there: &Meta) -> Option<bool>;
+    fn source_has(&self, name: &OsStr, existing: &Meta) -> Option<bool>;
     /// The source's metadata, if known: a copy that is complete but for its name looks like it.
     fn source(&self) -> Option<&Meta>;
     /// A non-regular file is passed by. Beside a single file it is an error, because no later run removes it.
@@ -190,7 +190,7 @@ fn own_journal_alone(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings
 fn journal_may_go(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings, act: impl FnOnce()) -> bool {
     let journal = journal_name(temporary);
     let Ok(there) = folder.metadata(&journal) else { return true };
-    let is_sources = || siblings.has(&journal, &there) == Some(true);
+    let is_sources = || siblings.source_has(&journal, &there) == Some(true);
     let is_file = there.kind == FileKind::Regular;
     let is_ours = !is_file || looks_made(folder, &journal, &there) || resume::is_journal_at(folder, &journal);
     let may_go = is_ours && !is_sources();
@@ -237,7 +237,7 @@ fn is_leftover(folder: &Folder, temporary: &OsStr, meta: &Meta, siblings: &dyn S
     let has_journal = || resume::is_journal_at(folder, &journal_name(temporary));
     let looks_own = || is_complete || looks_made(folder, temporary, meta) || has_journal();
     is_own
-        && siblings.has(temporary, meta) != Some(true)
+        && siblings.source_has(temporary, meta) != Some(true)
         && looks_own()
         && journal_may_go(folder, temporary, siblings, || {})
 }

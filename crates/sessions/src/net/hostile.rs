@@ -27,7 +27,7 @@ use datapump_transport::{
 
 use crate::net::folder::convert::to_wire;
 use crate::net::server::Server;
-use crate::net::server::control::{Control, boxes};
+use crate::net::server::control::{Control, message_boxes};
 use crate::net::server::serve_options::ServeOptions;
 use crate::place::Place;
 use crate::setup::budget::Budget;
@@ -55,7 +55,7 @@ impl HostileStage {
         std::fs::write(home.path().join("served/file"), vec![7; 100_000]).expect("room");
         let stop = Arc::new(AtomicBool::new(false));
         let place = Place::Path(home.path().join("served"));
-        let server = Server::bind(ServeOptions::of(place), Arc::clone(&stop)).expect("a port is free");
+        let server = Server::bind(ServeOptions::for_place(place), Arc::clone(&stop)).expect("a port is free");
         let dialer = Dialer {
             route: Route::Called(server.address().to_string()),
             ticket: Some(server.ticket().clone()),
@@ -429,7 +429,7 @@ fn signs_of_life_are_no_beginning() {
     let channel = |socket| {
         Channel::new(Socket::Unix(socket), Seal::Open, CancelToken::default(), WAIT_MAX).expect("open")
     };
-    let (_outbox, inbox) = boxes().expect("room");
+    let (_outbox, inbox) = message_boxes().expect("room");
     let budget = Budget::new(1 << 20);
     let mut control = Control::new(channel(here), Session::called(), inbox, WAIT_MAX, Platform::real().clock);
     let mut other = channel(there);

@@ -86,11 +86,11 @@ impl Server {
         // Each caller gets a socket like this one.
         options.sockets.apply(listener.as_fd()).map_err(Problem::usage)?;
         let root = ServedRoot::open(&options.place)?;
-        Server::of(options, root, Some(listener), stop)
+        Server::with_root(options, root, Some(listener), stop)
     }
 
     /// A server of this root, which listens with this listener, if any; its ticket is new.
-    pub(crate) fn of(
+    pub(crate) fn with_root(
         options: ServeOptions,
         root: ServedRoot,
         listener: Option<TcpListener>,
@@ -170,14 +170,14 @@ impl Server {
                 on_expiry();
                 is_reported = true;
             }
-            let (has_called, ready) = self.wait(&waiting);
+            let (has_called, ready) = self.wait_for_clients(&waiting);
             for handshake in waiting.advance(&ready) {
                 self.greet(scope, handshake);
             }
             let carried = std::mem::take(&mut *self.carried());
             carried.into_iter().for_each(|socket| self.admit(&mut waiting, Caller::OWN, socket));
             if has_called {
-                self.take_callers(&mut waiting);
+                self.accept_waiting(&mut waiting);
             }
         }
         self.state.greeting_line.stop();
@@ -190,7 +190,7 @@ impl Server {
     }
 
     /// Waits a short time for clients. Gives whether there are new ones, and which of the waiting ones have sent something.
-    fn wait(&self, waiting: &Waiting) -> (bool, Vec<bool>) {
+    fn wait_for_clients(&self, waiting: &Waiting) -> (bool, Vec<bool>) {
         let of = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let listener = self.listener.as_ref().map_or(self.woken.as_fd(), |listener| listener.as_fd());
         let mut fds = vec![of(listener), of(self.woken.as_fd())];
@@ -203,7 +203,7 @@ impl Server {
     }
 
     /// Accepts clients that have connected, and not so many that others wait for it.
-    fn take_callers(&self, waiting: &mut Waiting) {
+    fn accept_waiting(&self, waiting: &mut Waiting) {
         let Some(listener) = &self.listener else { return };
         for _ in 0..CALLERS_MAX {
             match listener.accept() {
@@ -245,7 +245,7 @@ impl Server {
         }
         // Where the system gives no more threads the caller is hung up on, and may call again.
         let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
-            let greeted = catch_unwind(AssertUnwindSafe(|| self.greeted(handshake)));
+            let greeted = catch_unwind(AssertUnwindSafe(|| self.answer_greeting(handshake)));
             self.state.greeting.fetch_sub(1, Ordering::Relaxed);
             if let Ok(Ok(Some((channel, session)))) = greeted {
                 server_session::session(&self.state, channel, session);
@@ -258,7 +258,7 @@ impl Server {
 
     /// Receives and answers a greeting. Gives a control connection with its new session; any other connection goes to its
     /// session.
-    fn greeted(&self, handshake: Handshake) -> Result<Option<(Channel, NewSession)>, NetFault> {
+    fn answer_greeting(&self, handshake: Handshake) -> Result<Option<(Channel, NewSession)>, NetFault> {
         let mut channel = handshake.channel(self.state.greeting_line.clone())?;
         channel.watch(self.state.options.peer_timeout)?;
         let holder = channel.peer();

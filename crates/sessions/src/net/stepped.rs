@@ -35,7 +35,7 @@ use crate::net::folder::handle_place::HandlePlace;
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, Pools, RemoteHost};
-use crate::net::server::control::{Control, Follows, Outbox, boxes};
+use crate::net::server::control::{Control, Follows, Outbox, message_boxes};
 use crate::net::server::served_connection::{self, ServedConnection};
 use crate::place::{Place, Remote};
 use crate::report::event::Event;
@@ -137,7 +137,7 @@ impl TwoHosts {
         let shared: &'static Shared<'static> =
             Box::leak(Box::new(served_connection::shared(job, &handles).expect("nothing is asked of it")));
         let session = if is_caller { Session::caller() } else { Session::called() };
-        let (_, inbox) = boxes()?;
+        let (_, inbox) = message_boxes()?;
         let mut control = Control::new(control, session, inbox, WAIT_MAX, self.platform().clock);
         if is_caller {
             control.say(Message::Begin(begin(Direction::Push, sources.len())))?;
@@ -202,7 +202,7 @@ impl TwoHosts {
         let connections = self.path.connections(&self.net);
         let [own, other] = connections()?;
         let pools = self.reading_side(&sources, connections, other, way == Direction::Push)?;
-        let (outbox, inbox) = boxes()?;
+        let (outbox, inbox) = message_boxes()?;
         let session = if way == Direction::Pull { Session::caller() } else { Session::called() };
         let mut control = Control::new(own, session, inbox, WAIT_MAX, self.platform().clock);
         match way {

@@ -376,9 +376,9 @@ pub(crate) struct Beside<'tree_file> {
 }
 
 impl Siblings for Beside<'_> {
-    fn has(&self, name: &OsStr, there: &Meta) -> Option<bool> {
+    fn source_has(&self, name: &OsStr, existing: &Meta) -> Option<bool> {
         if self.directory.root.is_named() {
-            return self.directory.has_beside_named(name, there);
+            return self.directory.has_beside_named(name, existing);
         }
         // What cannot be looked at may be there.
         Some(self.directory.root.shares_target || !matches!(self.directory.source_has(name), Ok(false)))

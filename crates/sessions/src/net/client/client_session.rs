@@ -24,9 +24,9 @@ use crate::net::client::client_session::local_name::{local_spelling, with_local_
 use crate::net::client::remote_copy::{
     Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionBefore, SessionStart,
 };
-use crate::net::client::session_pools::{LOOK_EACH, SPARES_AFTER, SessionPools, rest};
+use crate::net::client::session_pools::{LOOK_EACH, SPARES_AFTER, SessionPools, sleep_unless};
 use crate::net::folder::event_codec;
-use crate::net::server::control::{Control, Follows, Outbox, boxes};
+use crate::net::server::control::{Control, Follows, Outbox, message_boxes};
 use crate::place::{Place, Remote};
 use crate::problem::{Problem, words_about};
 use crate::report::event::Event;
@@ -48,7 +48,7 @@ impl RemoteCopy {
     /// Which side writes, and a place on the other host, which tells how it is reached.
     ///
     /// Errors: no place, or too many, lie on other hosts.
-    pub(crate) fn way(&self) -> Result<(Direction, Remote), Problem> {
+    pub(crate) fn direction(&self) -> Result<(Direction, Remote), Problem> {
         let remote = |place: &Place| match place {
             Place::Remote(remote) => Some(remote.clone()),
             _ => None,
@@ -97,14 +97,14 @@ impl RemoteCopy {
                  copy has ended with status 0",
             ));
         }
-        if self.wishes(start, None, false).options.len() > OPTIONS_BYTES_MAX {
+        if self.begin_request(start, None, false).options.len() > OPTIONS_BYTES_MAX {
             return Err(Problem::usage(LIST_TOO_LONG));
         }
         let patience = self.retry_for.unwrap_or(RETRY_FOR);
         let (since, mut pause, mut was_told) = (Instant::now(), PAUSE_MIN, false);
         loop {
             let cancel = CancelToken::default();
-            let beginning = self.begin_until(cancel.clone(), start, events);
+            let beginning = self.try_begin(cancel.clone(), start, events);
             if !matches!(beginning, Ok(Beginning::Begun(_))) {
                 // Connections that are made beside it have no session to join.
                 cancel.cut();
@@ -123,7 +123,7 @@ impl RemoteCopy {
                 let words = format!("{words}; trying again until there is room");
                 events(Event::Warning(words_about(&place, &words)));
             }
-            rest(jittered(pause).min(left), PAUSE_MIN, || self.stop.load(Ordering::Relaxed));
+            sleep_unless(jittered(pause).min(left), PAUSE_MIN, || self.stop.load(Ordering::Relaxed));
             if self.stop.load(Ordering::Relaxed) {
                 return Err(NetFault::Stopped.problem(&place));
             }
@@ -133,7 +133,7 @@ impl RemoteCopy {
 
     /// Requests the session once, and keeps what the other side answers. Before a first session a fault names the local file
     /// that may have been meant; a refusal of ssh behind one counts as a lost connection.
-    fn begin_until(
+    fn try_begin(
         &self,
         cancel: CancelToken,
         start: &SessionStart<'_>,
@@ -145,7 +145,7 @@ impl RemoteCopy {
         let was_started = || last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         // Before the session, whose other side waits for signs of life: a call of a disk may take long.
         let receives_here = if was_started() { None } else { self.receives() };
-        let session = self.called(cancel, start, &notice);
+        let session = self.connect_and_greet(cancel, start, &notice);
         let (session, answer) = match session {
             Err(NetFault::Busy(words)) => return Ok(Beginning::Busy(words)),
             // What refuses ssh now may not always.
@@ -186,7 +186,7 @@ impl RemoteCopy {
     }
 
     /// Connects to the other side and sends, with the greeting, what is requested. Gives the session and the answer.
-    fn called(
+    fn connect_and_greet(
         &self,
         cancel: CancelToken,
         start: &SessionStart<'_>,
@@ -196,12 +196,13 @@ impl RemoteCopy {
         let patience = self.peer_timeout.unwrap_or(PEER_TIMEOUT);
         let source_bytes = if way == Direction::Push && self.may_grow() { self.pushed_bytes() } else { None };
         let (proposed, connections) = (random(), Arc::new(SessionPools::new(&cancel)));
-        let beside = |dialer: &Dialer| connections.begin(dialer, proposed, self.lanes(), start.first.clone());
+        let beside =
+            |dialer: &Dialer| connections.dial_early(dialer, proposed, self.lanes(), start.first.clone());
         let (way_in, sockets, stop) = (&self.way_in, &self.options.network.sockets, &self.stop);
         let reaching = Reaching { way_in, sockets, patience, stop, proposed, beside: &beside };
         let Reached { dialer, channel, round_trip_ns, remote_end, notices } =
             reach(&start.remote.host, &reaching, &cancel, notice)?;
-        let ((outbox, inbox), clock) = (boxes()?, Platform::real().clock);
+        let ((outbox, inbox), clock) = (message_boxes()?, Platform::real().clock);
         // Streams through one connection of ssh are no more of them.
         let has_own_connections = channel.probe().is_some();
         let mut control = Control::new(channel, Session::caller(), inbox, patience, clock);
@@ -213,7 +214,7 @@ impl RemoteCopy {
             boot: start.source_boot,
             round_trip_ns,
             sends_ahead: Some(is_far),
-            ..self.wishes_behind(start, lane_range)
+            ..self.begin_request_behind(start, lane_range)
         };
         let (said, asks_places) = (Instant::now(), begin.expands == Some(true));
         let asked = control.say(Message::Begin(begin)).and_then(|()| control.hear());
@@ -410,7 +411,7 @@ impl ClientSession {
     }
 
     /// The report, with the round trips of the session's beginning and end.
-    pub(crate) fn counted(&self, report: Report) -> Report {
+    pub(crate) fn with_round_trips(&self, report: Report) -> Report {
         let own =
             RoundTrips { connecting: self.connecting, beginning: 1, ending: 1, ..RoundTrips::default() };
         let round_trips = report.round_trips.map(|RoundTrips { listing, data, requests, .. }| RoundTrips {
@@ -448,7 +449,7 @@ impl ClientSession {
             let Some(LaneRange { at_first, most }) = range else { return Ok(()) };
             let at_once = at_first.min(most).saturating_sub(lanes);
             connections.dial_spares(at_once, &sender, &is_over);
-            if most > lanes + at_once && rest(SPARES_AFTER, LOOK_EACH, is_over) {
+            if most > lanes + at_once && sleep_unless(SPARES_AFTER, LOOK_EACH, is_over) {
                 connections.dial_spares(most - lanes - at_once, &sender, &is_over);
             }
             Ok(())

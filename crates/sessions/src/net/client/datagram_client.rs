@@ -15,7 +15,7 @@ use datapump_transport::{
 
 use crate::lane::Stepped;
 use crate::net::folder::event_codec;
-use crate::net::server::control::{Control, Follows, Outbox, boxes};
+use crate::net::server::control::{Control, Follows, Outbox, message_boxes};
 use crate::problem::Problem;
 use crate::setup::options::Options;
 use crate::setup::platform::Platform;
@@ -83,7 +83,7 @@ impl DatagramClient {
             return Err(Problem::usage(words));
         }
         let cancel = CancelToken::default();
-        let session = self.begin_soon(request, &cancel)?;
+        let session = self.begin_with_retry(request, &cancel)?;
         let lost = |fault: NetFault| fault.problem(&self.host.to_string());
         let OpenDatagrams { mut control, outbox, path } = session;
         let (counted, sent_at) = (Mutex::new(None), OnceLock::new());
@@ -158,7 +158,11 @@ impl DatagramClient {
 
     /// Begins; while the server is busy it is asked again for a while, since a session that has just ended may not have
     /// given back its rate.
-    fn begin_soon(&self, request: DatagramRequest, cancel: &CancelToken) -> Result<OpenDatagrams, Problem> {
+    fn begin_with_retry(
+        &self,
+        request: DatagramRequest,
+        cancel: &CancelToken,
+    ) -> Result<OpenDatagrams, Problem> {
         let start = Instant::now();
         loop {
             match self.begin(request, cancel) {
@@ -189,7 +193,7 @@ impl DatagramClient {
         let reached = reach(&self.host, &reaching, cancel, &|_| ())?;
         let address = reached.channel.socket_facts().map(|socket| socket.peer);
         let mut address = address.ok_or_else(|| NetFault::Refused("has no address for datagrams".into()))?;
-        let (outbox, inbox) = boxes()?;
+        let (outbox, inbox) = message_boxes()?;
         let clock = Platform::real().clock;
         let mut control = Control::new(reached.channel, Session::caller(), inbox, PEER_TIMEOUT, clock);
         control.say(Message::Begin(begin(request)))?;

@@ -69,7 +69,7 @@ pub struct PathChoice {
 
 impl PathChoice {
     /// The choice for a path of this round trip with so many connections, or as many as a copy may have over a long one.
-    fn of(round_trip_ns: u64, lanes: u32, lane_range: Option<LaneRange>) -> PathChoice {
+    fn for_round_trip(round_trip_ns: u64, lanes: u32, lane_range: Option<LaneRange>) -> PathChoice {
         let is_far = is_far(round_trip_ns);
         let request_bytes = Some(Options::defaults(Reads::FarFiles).request_bytes);
         let options = Options::default().with(|it| it.tuning.request_bytes = request_bytes);
@@ -125,23 +125,28 @@ impl RemoteCopy {
         self.options.measuring.asks_host = true;
         // What comes without a request would be part of the transfer.
         self.options.network.read_ahead = Choice::Never;
-        let looked = self.way().and_then(|(_, remote)| self.looked(&remote, &mut facts, events));
+        let looked = self.direction().and_then(|(_, remote)| self.look_at_host(&remote, &mut facts, events));
         (facts, looked.err())
     }
 
     /// Begins a session with the host and moves null bytes over its connections; what is found is entered in `facts`, also
     /// before an error.
-    fn looked(&self, remote: &Remote, facts: &mut PathFacts, events: Events<'_>) -> Result<(), Problem> {
+    fn look_at_host(
+        &self,
+        remote: &Remote,
+        facts: &mut PathFacts,
+        events: Events<'_>,
+    ) -> Result<(), Problem> {
         let last = Mutex::default();
         let mut session = self.begin(&SessionStart::of_this_side(Direction::Pull, remote, &last), events)?;
         facts.begin(&session);
         let lanes = session.lanes;
-        let probe = |pools: &Pools| path_probe::run(pools, lanes, &self.stop);
+        let probe = |pools: &Pools| path_probe::probe_path(pools, lanes, &self.stop);
         let SessionWork { outcome: (probed, fault), gave, talked } = self.work_in(&mut session, probe);
         facts.sender = gave.and_then(|gave| gave.path);
         facts.probed = Some(probed);
         let round_trip_ns = facts.round_trip_ns().unwrap_or(session.round_trip_ns);
-        facts.choice = Some(PathChoice::of(round_trip_ns, lanes, session.lane_range));
+        facts.choice = Some(PathChoice::for_round_trip(round_trip_ns, lanes, session.lane_range));
         // Where the transfer went well, a session that ends badly has lost nothing but the other side's counts.
         fault.map_or(Ok(()), |fault| Err(talked.err().unwrap_or(fault).problem(&remote.to_string())))
     }

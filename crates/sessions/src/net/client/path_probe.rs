@@ -65,7 +65,7 @@ struct ProbeLane {
 
 /// Moves null bytes over the session's connections for a while. A fault ends it, and is given with what was received until
 /// then.
-pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Option<NetFault>) {
+pub(crate) fn probe_path(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Option<NetFault>) {
     let opened = pools.names.take(Purpose::Names).and_then(|mut names| open(&mut names).map(|()| names));
     let mut names = match opened {
         Ok(names) => names,
@@ -84,7 +84,7 @@ pub(crate) fn run(pools: &Pools, lanes: u32, stop: &AtomicBool) -> (Probed, Opti
         started.into_iter().filter_map(|lane| lane.join().ok()).collect()
     });
     let lost = done.iter().find_map(|lane| lane.fault.clone());
-    let probed = sum(done);
+    let probed = sum_lanes(done);
     // Whether small messages pass: a host that went away is not a path that takes its time.
     let fault = lost.or_else(|| look(&mut names).err());
     let is_black_hole = fault.is_none() && !stop.load(Ordering::Relaxed) && nothing_came(&probed);
@@ -121,7 +121,7 @@ fn probe_lane(pools: &Pools, first: u64, end: u64, start: Instant, stop: &Atomic
     let mut lane = ProbeLane::default();
     match pools.blocks.take(Purpose::Blocks) {
         Ok(mut channel) => {
-            let received = lane.receive(&mut channel, first, end, start, stop);
+            let received = lane.request_and_receive(&mut channel, first, end, start, stop);
             // A wait that ended with the time is how a slow path ends.
             lane.fault = received.err().filter(|_| start.elapsed() < lane.time_max());
             lane.socket = channel.socket_facts();
@@ -141,7 +141,7 @@ struct Requests {
 
 impl Requests {
     /// The next request, if it may be sent now: as much may be under way as was received, and a little more.
-    fn next(&mut self) -> Option<PeerRequest> {
+    fn next_request(&mut self) -> Option<PeerRequest> {
         let len = u64::from(BLOCK_BYTES);
         if self.next + len > self.end || self.under_way + len > self.came + FIRST_BYTES {
             return None;
@@ -161,7 +161,7 @@ impl ProbeLane {
 
     /// Requests blocks of this range and receives them, until the time for requests is over or this side is stopped, and
     /// nothing is under way.
-    fn receive(
+    fn request_and_receive(
         &mut self,
         channel: &mut Channel,
         first: u64,
@@ -174,7 +174,7 @@ impl ProbeLane {
         let mut number = 0;
         loop {
             let may_request = start.elapsed() < REQUESTING_MAX && !stop.load(Ordering::Relaxed);
-            while may_request && let Some(request) = requests.next() {
+            while may_request && let Some(request) = requests.next_request() {
                 number += 1;
                 channel.put_message(&encode(&request), number)?;
             }
@@ -204,7 +204,7 @@ pub(crate) fn receive_block(channel: &mut Channel, block: &mut [u8]) -> Result<u
 }
 
 /// All connections together.
-fn sum(lanes: Vec<ProbeLane>) -> Probed {
+fn sum_lanes(lanes: Vec<ProbeLane>) -> Probed {
     let mut came: Vec<(Duration, u64)> = lanes.iter().flat_map(|lane| lane.came.iter().copied()).collect();
     came.sort_unstable();
     let bytes: u64 = came.iter().map(|(_, bytes)| bytes).sum();
@@ -245,13 +245,13 @@ mod tests {
         let mut sent = |came: u64| {
             requests.came += came;
             requests.under_way -= came;
-            std::iter::from_fn(|| requests.next()).count()
+            std::iter::from_fn(|| requests.next_request()).count()
         };
         assert_eq!(sent(0), 4, "256 KiB at first");
         // Each block that came allows two: what is under way doubles each round trip.
         assert_eq!((sent(64 << 10), sent(128 << 10)), (2, 4));
         let mut last = Requests { next: 0, end: 100 << 10, under_way: 0, came: 0 };
-        assert!(last.next().is_some() && last.next().is_none(), "whole blocks alone");
+        assert!(last.next_request().is_some() && last.next_request().is_none(), "whole blocks alone");
     }
 
     /// Also below 175 kbit/s, where no block of 64 KiB comes in 6 s; and through ssh, where no kernel tells.
@@ -283,10 +283,10 @@ mod tests {
             came: came.iter().map(|(ms, bytes)| (MS * *ms, *bytes)).collect(),
             ..ProbeLane::default()
         };
-        let probed = sum(vec![lane(&[(100, 1000), (300, 1000)]), lane(&[(200, 1000), (400, 1000)])]);
+        let probed = sum_lanes(vec![lane(&[(100, 1000), (300, 1000)]), lane(&[(200, 1000), (400, 1000)])]);
         assert_eq!((probed.bytes, probed.elapsed_ns), (4000, 400_000_000));
         assert!((probed.bytes_per_second - 10_000.0).abs() < 1e-6, "{probed:?}");
-        assert_eq!(sum(Vec::new()).bytes, 0);
-        assert!((sum(vec![lane(&[(100, 50)])]).bytes_per_second - 500.0).abs() < 1e-6);
+        assert_eq!(sum_lanes(Vec::new()).bytes, 0);
+        assert!((sum_lanes(vec![lane(&[(100, 50)])]).bytes_per_second - 500.0).abs() < 1e-6);
     }
 }

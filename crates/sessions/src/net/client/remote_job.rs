@@ -21,8 +21,8 @@ use crate::count_ahead;
 use crate::job::{HostJob, request_plan};
 use crate::net::client::client_session::{ClientSession, is_name_of};
 use crate::net::client::remote_copy::{Events, LastSession, PAUSE_MAX, PAUSE_MIN, RemoteCopy, SessionStart};
-use crate::net::client::remote_verdict::{billed, merged, with_peer};
-use crate::net::client::session_pools::rest;
+use crate::net::client::remote_verdict::{bill_of_hosts, merge_reports, with_peer};
+use crate::net::client::session_pools::sleep_unless;
 use crate::net::client::sessions::Sessions;
 use crate::net::folder::event_codec;
 use crate::net::folder::handle_place::{Flow, HandlePlace};
@@ -44,7 +44,7 @@ use crate::targets::NULL_WANTS_SIZE;
 use datapump_files::disk::{Disk, FileKind, PathAt};
 use datapump_files::followed::named_link;
 use datapump_files::stream;
-use relay::heard_of_reader;
+use relay::handle_reader_message;
 use session_problems::SessionProblems;
 use teller::{Closing, Teller, tell_notices};
 
@@ -62,7 +62,7 @@ impl RemoteCopy {
         self.options.place.keep_links = self.keeps_a_link();
         self.bound_slots();
         let (watch, sources, options) = (Arc::clone(&self.watch), self.sources.clone(), self.options.clone());
-        count_ahead::beside(&watch, &sources, &options, || self.in_sessions(events))
+        count_ahead::beside(&watch, &sources, &options, || self.run_in_sessions(events))
     }
 
     /// Whether a source is a link that stays one, or may be one on another host, which says that when the session
@@ -82,7 +82,7 @@ impl RemoteCopy {
 
     /// Runs the job in one session after another, with pauses, as long as lost connections may be retried. Problems of sessions
     /// are held back until it is known whether another follows.
-    fn in_sessions(mut self, events: Events<'_>) -> Report {
+    fn run_in_sessions(mut self, events: Events<'_>) -> Report {
         if self.options.links.follow != FollowLinks::Never || self.two_hosts().is_some() {
             // A tree with followed links is walked otherwise than it is sent ahead. Between two other hosts this side
             // requests nothing.
@@ -99,15 +99,16 @@ impl RemoteCopy {
         let (mut since, mut most, mut pause) = (Instant::now(), 0, PAUSE_MIN);
         let way = match self.two_hosts() {
             Some(_) => Direction::Push,
-            None => self.way().map_or(Direction::Pull, |(way, _)| way),
+            None => self.direction().map_or(Direction::Pull, |(way, _)| way),
         };
         let (mut sessions, mut problems) = (Sessions::new(way), SessionProblems::default());
         let (last, last_read) = (Mutex::default(), Mutex::default());
         loop {
-            let report = self.again([&last, &last_read]).once(&last, &last_read, &|event| match event {
-                Event::Problem(problem) => problems.handle_problem(problem, events),
-                event => events(event),
-            });
+            let report =
+                self.again([&last, &last_read]).run_session(&last, &last_read, &|event| match event {
+                    Event::Problem(problem) => problems.handle_problem(problem, events),
+                    event => events(event),
+                });
             let (now, held) = (self.watch.snapshot(), problems.take_held());
             let has_begun = last.lock().unwrap_or_else(PoisonError::into_inner).is_some();
             let report = sessions.add(report, has_begun);
@@ -140,7 +141,7 @@ impl RemoteCopy {
                     return report;
                 }
             }
-            rest(pause.min(left), PAUSE_MIN, || self.stop.load(Ordering::Relaxed));
+            sleep_unless(pause.min(left), PAUSE_MIN, || self.stop.load(Ordering::Relaxed));
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
@@ -155,12 +156,12 @@ impl RemoteCopy {
     }
 
     /// Runs the job in one session, whichever way it goes. What was wrong is reported, and in the report's status.
-    fn once(self, last: &LastSession, last_read: &LastSession, events: Events<'_>) -> Report {
+    fn run_session(self, last: &LastSession, last_read: &LastSession, events: Events<'_>) -> Report {
         let watch = Arc::clone(&self.watch);
         watch.restart();
         // What came there is known by what was told of its progress; a session that told none had none.
         let came = || watch.snapshot().bytes;
-        let done = match (self.two_hosts(), self.way()) {
+        let done = match (self.two_hosts(), self.direction()) {
             (Some((from, to)), _) => {
                 self.relay(&from, &to, last, last_read, events).map_err(|problem| (problem, came()))
             }
@@ -178,7 +179,7 @@ impl RemoteCopy {
     /// Opens a source of this host for the other side, or names it: a kept link, a pipe, a path, null bytes.
     ///
     /// Errors: it cannot be sent to another host.
-    fn origin(&self, place: &Place) -> Result<HandlePlace, Problem> {
+    fn source_place(&self, place: &Place) -> Result<HandlePlace, Problem> {
         match place {
             Place::Path(path) if self.options.place.keep_links && named_link(path).is_some() => {
                 Ok(HandlePlace::Link(None, path.clone()))
@@ -211,7 +212,7 @@ impl RemoteCopy {
     /// Runs a session in which the other side writes: this side sends what is requested, and receives the report.
     fn push(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let cpu = cpu_now();
-        let origins = self.sources.iter().map(|place| self.origin(place)).collect::<Result<_, _>>()?;
+        let origins = self.sources.iter().map(|place| self.source_place(place)).collect::<Result<_, _>>()?;
         let share = Budget::of_client(self.memory_bytes).share();
         let handles = Arc::new(HandleTable::new(
             origins,
@@ -240,18 +241,19 @@ impl RemoteCopy {
         let mut gave = SenderStats::default();
         let teller = Teller::default();
         let (report, talked) = std::thread::scope(|scope| {
-            scope.spawn(|| teller.run(events));
+            scope.spawn(|| teller.pass_on(events));
             let _closing = Closing(&teller);
             tell_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
-            let mut ending =
-                ServedEnd::of(scope.spawn(|| served_connection::give(&read_server, &handles, receiver)));
+            let mut ending = ServedEnd::of(
+                scope.spawn(|| served_connection::serve_connections(&read_server, &handles, receiver)),
+            );
             let mut was_given = |_: Option<&String>| {
                 over.store(true, Ordering::Relaxed);
-                gave = ending.poll(&cancel)?;
+                gave = ending.poll_end(&cancel)?;
                 Some(gave)
             };
             let dialled = session.dial(scope, sender, Arc::clone(&over));
-            let (report, talked) = self.hear_writer(&mut session, &host, &teller, &reader, &mut was_given);
+            let (report, talked) = self.follow_writer(&mut session, &host, &teller, &reader, &mut was_given);
             over.store(true, Ordering::Relaxed);
             session.cancel.cut();
             (report, why_lost(talked, dialled))
@@ -264,7 +266,7 @@ impl RemoteCopy {
     /// Exchanges messages with a host that writes, to the end of the session: passes its events on, shows its progress, and
     /// gives its report, if it sent one. `own` counts what this side sent. `given` is asked what that was, with the report,
     /// until it knows.
-    fn hear_writer(
+    fn follow_writer(
         &self,
         session: &mut ClientSession,
         host: &str,
@@ -275,7 +277,7 @@ impl RemoteCopy {
         let report = RefCell::new(None);
         let mut answer = |message| {
             match message {
-                Message::Event(event) => teller.tell(event_codec::from_wire(event, host)),
+                Message::Event(event) => teller.enqueue_event(event_codec::from_wire(event, host)),
                 Message::Progress(progress) => self.watch.show_remote(&progress, own),
                 Message::Report(text) => {
                     report.replace(Some(text));
@@ -344,7 +346,7 @@ impl RemoteCopy {
                 outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
                 report
             });
-            let mut answer = |message| heard_of_reader(message, &mut gave, &self.watch, verifies);
+            let mut answer = |message| handle_reader_message(message, &mut gave, &self.watch, verifies);
             let talked = session.talk_until(&self.stop, &mut answer);
             session.cancel.cut();
             (writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), talked)
@@ -353,7 +355,7 @@ impl RemoteCopy {
             // All was done here, whatever the other side heard of it.
             Err(fault) if report.exit_status != 0 && !report.problems.contains_key(Class::Lost.name()) => {
                 events(Event::Problem(fault.problem(&remote.to_string())));
-                let bill = billed(&report, &gave);
+                let bill = bill_of_hosts(&report, &gave);
                 Report { exit_status: Status::Lost as i32, bill, ..report }
             }
             _ => pulled(&session, report, &gave),
@@ -382,17 +384,17 @@ fn why_lost(
 
 /// The report of this side, which wrote, with what the other one gave and paid.
 fn pulled(session: &ClientSession, report: Report, gave: &SenderStats) -> Report {
-    let report = with_peer(merged(report, gave), "sender");
+    let report = with_peer(merge_reports(report, gave), "sender");
     let peer_cpu = gave.user_ns.zip(gave.system_ns);
     let cpu_far = peer_cpu.map(|(user_ns, system_ns)| Cpu { user_ns, system_ns });
-    session.counted(Report { cpu_far, ..report })
+    session.with_round_trips(Report { cpu_far, ..report })
 }
 
 /// The report of the side that writes, with what this one gave and paid, also before anything was requested.
 fn pushed(session: &ClientSession, report: Report, gave: SenderStats, cpu: Cpu) -> Report {
     let gave = SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
-    let report = with_peer(merged(report, &gave), "receiver");
-    session.counted(Report { cpu_far: Some(report.cpu), cpu, ..report })
+    let report = with_peer(merge_reports(report, &gave), "receiver");
+    session.with_round_trips(Report { cpu_far: Some(report.cpu), cpu, ..report })
 }
 
 /// What the other side wrote, as the user of this one would name it.

@@ -28,22 +28,22 @@ const ASKED_FRACTION: f64 = 0.8;
 
 /// The report of a copy over two hosts: the receiver's, with what the sender knows of connections and CPU time, and with the
 /// cause of a wait for the sender.
-pub(crate) fn merged(mut report: Report, given: &SenderStats) -> Report {
+pub(crate) fn merge_reports(mut report: Report, given: &SenderStats) -> Report {
     report.limited_detail.host = "receiver".into();
     let request_bytes = report.request_bytes;
     if let Some(network) = &mut report.network {
-        add(network, given);
+        add_sender_facts(network, given);
         network.filling_depth = filling_depth(network, request_bytes);
     }
     if report.limited_by == LimitedBy::Source && report.limited_detail.why != Why::RateLimit {
-        (report.limited_by, report.limited_detail) = cause(&report, given);
+        (report.limited_by, report.limited_detail) = find_cause(&report, given);
     }
-    report.bill = billed(&report, given);
+    report.bill = bill_of_hosts(&report, given);
     report
 }
 
 /// The bill of both hosts, of those that told theirs.
-pub(crate) fn billed(report: &Report, given: &SenderStats) -> Option<Bill> {
+pub(crate) fn bill_of_hosts(report: &Report, given: &SenderStats) -> Option<Bill> {
     let moved = report.moved();
     let sender = given.spent_ns.map(|spent_ns| {
         let ns = |ns: Option<u64>| ns.unwrap_or(0);
@@ -60,7 +60,7 @@ pub(crate) fn billed(report: &Report, given: &SenderStats) -> Option<Bill> {
 }
 
 /// Enters what the sender knows of the connections.
-fn add(network: &mut Network, given: &SenderStats) {
+fn add_sender_facts(network: &mut Network, given: &SenderStats) {
     let path = given.path.unwrap_or_default();
     *network = Network {
         sealing_ns: given.sealing_ns.unwrap_or(0),
@@ -86,7 +86,7 @@ fn filling_depth(network: &Network, request_bytes: u32) -> u32 {
 }
 
 /// What limited the sender, where the receiver waited for it.
-fn cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
+fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
     let of_ns = given.lanes_ns.unwrap_or(0);
     let sender = |limit, stage: &str, why: Why, waited_ns| {
         let host = "sender".into();
@@ -302,7 +302,7 @@ mod tests {
             ([20, 10, 20, 20, 0, 60], path(950, 0, 0), "network", "sender", "network", "congestion window"),
             ([20, 900, 20, 20, 0, 60], None, "network", "sender", "network", ""),
         ] {
-            let merged = merged(waiting(), &given(times, path));
+            let merged = merge_reports(waiting(), &given(times, path));
             let LimitedDetail { host: got_host, stage: got_stage, why: got_why, waited_ns, .. } =
                 &merged.limited_detail;
             assert_eq!(
@@ -319,14 +319,14 @@ mod tests {
     fn what_the_writing_side_waits_for_itself_is_its_own() {
         let full = given([20, 900, 20, 20, 0, 60], path(950, 900, 0));
         for limited_by in [LimitedBy::Sink, LimitedBy::Cpu, LimitedBy::Metadata, LimitedBy::Sync] {
-            let merged = merged(Report { limited_by, ..waiting() }, &full);
+            let merged = merge_reports(Report { limited_by, ..waiting() }, &full);
             assert_eq!((merged.limited_by, merged.limited_detail.host.as_str()), (limited_by, "receiver"));
             let network = merged.network.expect("there are connections");
             assert_eq!((network.receive_window_limited_ns, network.connections), (900_000_000, 1));
         }
         let mut shared = waiting();
         shared.limited_detail.why = Why::SharedDevice;
-        let detail = merged(shared, &given([900, 20, 20, 20, 0, 60], None)).limited_detail;
+        let detail = merge_reports(shared, &given([900, 20, 20, 20, 0, 60], None)).limited_detail;
         assert_eq!((detail.host.as_str(), detail.why.words()), ("sender", "shared device"));
     }
 
@@ -338,7 +338,7 @@ mod tests {
         let round_trips = Some(RoundTrips { beginning: 1, data: 4, ending: 1, ..RoundTrips::default() });
         let report =
             Report { network: Some(network), round_trips, bytes_moved: 8000, requests: 900, ..waiting() };
-        let merged = merged(report, &given([20, 10, 20, 20, 0, 60], far));
+        let merged = merge_reports(report, &given([20, 10, 20, 20, 0, 60], far));
         let words = "(6 round trips of 180 ms, 2 requests under way; 172 would fill the path)";
         assert!(merged.sentence().contains(words), "{}", merged.sentence());
     }
@@ -367,7 +367,7 @@ mod tests {
             (1725, 0, "round trips", Some("1,726 round trips of 20 ms")),
             (12, 27_000, "receive window", None),
         ] {
-            let merged = merged(of(listing, requests), &given);
+            let merged = merge_reports(of(listing, requests), &given);
             assert_eq!(merged.limited_detail.why.words(), why, "{listing} {requests}");
             let (bottleneck, sentence) = (merged.bottleneck().expect("a sentence"), merged.sentence());
             let Some(words) = words else { continue };
@@ -379,7 +379,7 @@ mod tests {
             );
         }
         // Through ssh no kernel tells of the path, and a side with no blocks to send has no lanes.
-        let merged = merged(of(1725, 1800), &SenderStats::default());
+        let merged = merge_reports(of(1725, 1800), &SenderStats::default());
         assert_eq!(merged.limited_detail.why, Why::RoundTrips);
     }
 
@@ -388,16 +388,17 @@ mod tests {
         let setting = "net.ipv4.tcp_window_scaling=0";
         let detail = LimitedDetail { setting: setting.into(), ..waiting().limited_detail };
         let report = Report { limited_detail: detail, ..waiting() };
-        let full = merged(report.clone(), &given([20, 900, 20, 20, 0, 60], path(950, 900, 0)));
+        let full = merge_reports(report.clone(), &given([20, 900, 20, 20, 0, 60], path(950, 900, 0)));
         assert_eq!(full.limited_detail.setting, setting);
         assert!(full.bottleneck().is_some_and(|words| words.contains(setting)), "{full:?}");
-        let other = merged(report, &given([20, 900, 20, 20, 0, 60], path(950, 10, 10)));
+        let other = merge_reports(report, &given([20, 900, 20, 20, 0, 60], path(950, 10, 10)));
         assert_eq!(other.limited_detail.setting, "");
     }
 
     #[test]
     fn people_read_whose_part_was_waited_for_and_how_long() {
-        let merged = merged(Report { limited_by: LimitedBy::Sink, ..waiting() }, &SenderStats::default());
+        let merged =
+            merge_reports(Report { limited_by: LimitedBy::Sink, ..waiting() }, &SenderStats::default());
         let detail = LimitedDetail { stage: "write".into(), ..merged.limited_detail.clone() };
         let words = Report { limited_detail: detail, ..merged }.sentence();
         assert!(

@@ -21,7 +21,7 @@ use datapump_transport::{Channel, NetFault, SocketFacts};
 use crate::net::client::path_look::SessionWork;
 use crate::net::client::path_probe;
 use crate::net::client::remote_copy::{Events, RemoteCopy, SessionStart};
-use crate::net::client::session_pools::rest;
+use crate::net::client::session_pools::sleep_unless;
 use crate::net::folder::remote_host::Pools;
 use crate::place::Place;
 use crate::problem::Problem;
@@ -80,7 +80,7 @@ impl RemoteCopy {
             Some(series.answer_bytes.next_multiple_of(Options::REQUEST_BYTES_MIN));
         // What comes without a request would share the path.
         self.options.network.read_ahead = Choice::Never;
-        let (_, remote) = self.way()?;
+        let (_, remote) = self.direction()?;
         let last = Mutex::default();
         let mut session = self.begin(&SessionStart::of_this_side(Direction::Pull, &remote, &last), events)?;
         let request = |pools: &Pools| request_all(pools, series, &self.stop);
@@ -96,7 +96,7 @@ fn request_all(pools: &Pools, series: RequestSeries, stop: &AtomicBool) -> Resul
     let mut channel = pools.blocks.take(Purpose::Blocks)?;
     let mut requesting = Requesting::new(series);
     let start = Instant::now();
-    requesting.run(&mut channel, stop)?;
+    requesting.request_series(&mut channel, stop)?;
     Ok(TimedAnswers {
         elapsed_ns: start.elapsed().as_nanos() as u64,
         request_bytes: HEAD_BYTES as u32 + encode(&requesting.request(0)).len() as u32,
@@ -122,11 +122,11 @@ impl Requesting {
     /// Sends requests as many together as the series says, and times each answer.
     ///
     /// Errors: also an answer that takes too long, or a stop.
-    fn run(&mut self, channel: &mut Channel, stop: &AtomicBool) -> Result<(), NetFault> {
+    fn request_series(&mut self, channel: &mut Channel, stop: &AtomicBool) -> Result<(), NetFault> {
         let mut answer = vec![0; self.series.answer_bytes as usize];
         while self.answers_ns.len() < self.series.count as usize {
             if self.under_way.is_empty() && self.sent > 0 {
-                rest(self.series.idle, LOOK_EACH, || stop.load(Ordering::Relaxed));
+                sleep_unless(self.series.idle, LOOK_EACH, || stop.load(Ordering::Relaxed));
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(NetFault::Stopped);

@@ -24,7 +24,7 @@ pub(crate) const LOOK_EACH: Duration = Duration::from_millis(5);
 type KnownSession = Arc<OnceLock<(Dialer, [u8; 16])>>;
 
 /// Sleeps for so long, and looks so often whether something is over. False if it was over before the end.
-pub(crate) fn rest(time: Duration, look_each: Duration, is_over: impl Fn() -> bool) -> bool {
+pub(crate) fn sleep_unless(time: Duration, look_each: Duration, is_over: impl Fn() -> bool) -> bool {
     let end = Instant::now() + time;
     while !is_over() {
         let left = end.saturating_duration_since(Instant::now());
@@ -67,7 +67,7 @@ impl SessionPools {
 
     /// Begins to make connections, on threads, for a session that will have this number, with so many lanes. `first` is
     /// requested at once over the connection for what is sent ahead. Only the first call does anything.
-    pub(crate) fn begin(&self, dialer: &Dialer, session: [u8; 16], lanes: u32, first: Option<Vec<u8>>) {
+    pub(crate) fn dial_early(&self, dialer: &Dialer, session: [u8; 16], lanes: u32, first: Option<Vec<u8>>) {
         // A host may have several addresses, which are called one after the other.
         let Some(is_far) = self.waits.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         let names = (0..lanes.min(NAMES)).map(|_| Purpose::Names);
@@ -153,7 +153,7 @@ mod tests {
     /// A copy that is done sooner does not wait for connections that it may grow to: it would end an hour later here.
     #[test]
     fn spare_connections_are_not_waited_for_when_nobody_requests_any_more() {
-        assert!(rest(Duration::ZERO, LOOK_EACH, || false));
-        assert!(!rest(Duration::from_secs(3600), LOOK_EACH, || true));
+        assert!(sleep_unless(Duration::ZERO, LOOK_EACH, || false));
+        assert!(!sleep_unless(Duration::from_secs(3600), LOOK_EACH, || true));
     }
 }

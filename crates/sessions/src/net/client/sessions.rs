@@ -50,7 +50,7 @@ impl Sessions {
             Some(before) => {
                 let outage_ns = self.ended.elapsed().as_nanos() as u64;
                 let outage_ns = outage_ns.saturating_sub(report.elapsed_ns);
-                with_outage(self.paid_for(self.both(report, before)), outage_ns)
+                with_outage(self.paid_for(self.add_earlier(report, before)), outage_ns)
             }
         };
         self.ended = Instant::now();
@@ -74,7 +74,7 @@ impl Sessions {
 
     /// This report with what the sessions before did. What they did not report is not known: where the other side writes, that
     /// is everything except what this session found done there.
-    fn both(&self, report: Report, before: Report) -> Report {
+    fn add_earlier(&self, report: Report, before: Report) -> Report {
         // Each file is counted once: what was completed before was left as it was, or was completed again, as where no
         // list is kept. What an earlier run had completed is not counted, if it can be told from that. A session that
         // was lost early has not come to all of it.

@@ -44,15 +44,15 @@ impl Server {
             connections_max: CONNECTIONS_MAX,
             // The user knows what this host can bear.
             memory_bytes: u64::MAX / 2,
-            ..ServeOptions::of(Place::Path(home.clone()))
+            ..ServeOptions::for_place(Place::Path(home.clone()))
         };
-        Server::of(options, ServedRoot::User(home), listener, stop)
+        Server::with_root(options, ServedRoot::User(home), listener, stop)
     }
 
     /// Writes to `output` how this server is reached, and serves until the session is over, or `input` ends without one.
     ///
     /// Errors: `output` cannot be written.
-    pub fn run_carried(self, input: File, mut output: File) -> Result<(), Problem> {
+    pub fn serve_over_pipes(self, input: File, mut output: File) -> Result<(), Problem> {
         let address = Some(self.address()).filter(|address| address.port() != 0);
         let opening =
             Opening { ticket: self.ticket.word(), address: address.map(|address| address.to_string()) };

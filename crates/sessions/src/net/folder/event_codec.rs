@@ -47,18 +47,18 @@ pub(crate) fn refused(event: wire::SessionEvent, host: &str) -> Problem {
 }
 
 fn bytes(path: &Path) -> ByteVec {
-    fitting(path.as_os_str().as_bytes()).to_vec().into()
+    cut_to_fit(path.as_os_str().as_bytes()).to_vec().into()
 }
 
 fn words(words: String) -> String {
-    match fitting(words.as_bytes()) {
+    match cut_to_fit(words.as_bytes()) {
         Cow::Borrowed(_) => words,
         Cow::Owned(cut) => String::from_utf8_lossy(&cut).into_owned(),
     }
 }
 
 /// Bytes that are too long for a message are cut to their beginning and end, with how much is left out between them.
-fn fitting(bytes: &[u8]) -> Cow<'_, [u8]> {
+fn cut_to_fit(bytes: &[u8]) -> Cow<'_, [u8]> {
     const KEPT_BYTES: usize = 2 << 10;
     match bytes.len() {
         ..=TOLD_BYTES_MAX => Cow::Borrowed(bytes),
@@ -188,7 +188,7 @@ pub(crate) fn from_wire(event: wire::SessionEvent, host: &str) -> Event {
 /// A report as it was told, if it is one: a status of the contract, numbers that can be summed, words for a terminal.
 pub(crate) fn report(text: &str) -> Option<Report> {
     let mut told = serde_json::from_str(text).ok()?;
-    bound(&mut told);
+    make_harmless(&mut told);
     let report: Report = serde_json::from_value(told).ok()?;
     let is_known = Status::ALL.iter().any(|status| *status as i32 == report.exit_status);
     let exit_status = if is_known { report.exit_status } else { Status::Failed as i32 };
@@ -196,16 +196,16 @@ pub(crate) fn report(text: &str) -> Option<Report> {
 }
 
 /// Bounds every number, and shows control characters in words and names of fields.
-fn bound(value: &mut Value) {
+fn make_harmless(value: &mut Value) {
     match value {
         Value::Number(number) if number.as_u64().is_some_and(|count| count > COUNT_MAX) => {
             *value = COUNT_MAX.into();
         }
         Value::String(words) => *words = crate::shown(words.as_bytes()),
-        Value::Array(values) => values.iter_mut().for_each(bound),
+        Value::Array(values) => values.iter_mut().for_each(make_harmless),
         Value::Object(fields) => {
             let shown = |(name, mut value): (String, Value)| {
-                bound(&mut value);
+                make_harmless(&mut value);
                 (crate::shown(name.as_bytes()), value)
             };
             *fields = std::mem::take(fields).into_iter().map(shown).collect();

@@ -72,7 +72,7 @@ impl GivenFile {
 
     /// Opens a file once more to read it past the cache, if it is large and not cached, as a copy on one host does. Where that
     /// fails the file stays as it is.
-    pub(crate) fn made_direct(mut self) -> GivenFile {
+    pub(crate) fn read_past_cache(mut self) -> GivenFile {
         let facts = Facts {
             size_bytes: self.meta.size_bytes,
             cached: self.handle.cached_fraction(self.meta.size_bytes),
@@ -113,12 +113,12 @@ impl GivenFile {
     /// itself: it was copied before it was replaced. One whose name is gone has vanished.
     pub(crate) fn check(&self, block: &[u8], stop: &AtomicBool) -> Still {
         // Else it is gone, or cannot be read any more.
-        self.settle(block, stop).unwrap_or(Still::Changed)
+        self.check_change(block, stop).unwrap_or(Still::Changed)
     }
 
     /// Whether a small file is what it was before its block was read. Where that is not sure it waits until a change would
     /// show, and compares the bytes again.
-    fn settle(&self, block: &[u8], stop: &AtomicBool) -> Outcome<Still> {
+    fn check_change(&self, block: &[u8], stop: &AtomicBool) -> Outcome<Still> {
         let now = self.handle.meta()?;
         let is_same = now == Meta { atime_ns: now.atime_ns, links: now.links, ..self.meta };
         if is_same && !self.look.is_young && !mapped::was_stored_to(&self.handle, &self.meta) {

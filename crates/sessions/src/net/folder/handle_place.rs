@@ -112,9 +112,9 @@ impl HandlePlace {
     pub(crate) fn told(&self, name: &OsStr) -> PlaceOutcome<Entry> {
         let name = Name::here(name.to_owned(), None);
         if self.path().file_name() == Some(&*name.name) {
-            Ok(listing::one(&OriginFolder::from_file(Arc::new(self.above()?.0)), name, false))
+            Ok(listing::entry_with_facts(&OriginFolder::from_file(Arc::new(self.above()?.0)), name, false))
         } else {
-            Ok(listing::missing(name))
+            Ok(listing::missing_entry(name))
         }
     }
 

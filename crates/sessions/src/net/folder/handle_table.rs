@@ -141,12 +141,12 @@ impl HandleTable {
         let one = match ask {
             PeerRequest::List { folder, cookie, with_attributes } => match self.listed(folder, cookie) {
                 Ok((folder, names, cookie)) => {
-                    return listing::tell_names(&folder, names, cookie, with_attributes == Some(true), tell);
+                    return listing::send_names(&folder, names, cookie, with_attributes == Some(true), tell);
                 }
                 Err(fault) => Err(fault),
             },
-            PeerRequest::Look(place) => self.look(place),
-            PeerRequest::Root { folder, place } => self.root(folder, place),
+            PeerRequest::Look(place) => self.look_at_place(place),
+            PeerRequest::Root { folder, place } => self.open_root(folder, place),
             PeerRequest::Enter { folder, above, name } => self.enter(folder, above, &name),
             PeerRequest::Leave(folder) => {
                 self.folders().remove(&folder);
@@ -155,7 +155,7 @@ impl HandleTable {
             }
             PeerRequest::OpenPlace { file, place } => self.open_place(file, place),
             PeerRequest::Open { file, above, name } => self.open(file, above, &name),
-            PeerRequest::LookAgain(file) => self.look_again(file, None),
+            PeerRequest::LookAgain(file) => self.metadata_again(file, None),
             PeerRequest::LookAt { above, name, with_attributes } => {
                 self.look_at(above, &name, with_attributes == Some(true))
             }
@@ -211,7 +211,7 @@ impl HandleTable {
             return Err(Fault { words: Some(REPLACED.into()), ..fault(Operation::OpenAgain, EBADF) });
         }
         let given = GivenFile::new(handle, meta, magic, look, None).joined(self.shared_reads.as_deref());
-        let taken = Taken::File(Arc::new(given.made_direct()));
+        let taken = Taken::File(Arc::new(given.read_past_cache()));
         let kept = KeptFile::Open(taken.clone(), charges);
         self.files().insert_place(number, place, kept, self.open_places);
         Ok(taken)
@@ -246,7 +246,7 @@ impl HandleTable {
     }
 
     /// The attributes of a place, before anything of it is opened.
-    fn look(&self, place: u32) -> ShelfOutcome<Answer> {
+    fn look_at_place(&self, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
         if let HandlePlace::Flow(flow) = origin {
             return Ok(flow.told());
@@ -258,7 +258,7 @@ impl HandleTable {
     }
 
     /// Opens the folder of a place under this number; for a kept link, the folder that holds the link.
-    fn root(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
+    fn open_root(&self, number: u64, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
         if let HandlePlace::Link(_, path) = origin {
             let charge = self.charge(FOLDER_BYTES + path.as_os_str().len(), 0)?;
@@ -322,7 +322,7 @@ impl HandleTable {
         }
         let charges = [self.charge(FILE_BYTES, 0)?, self.charge_place()?];
         let handle = Arc::new(Handle::Os(origin.open()?));
-        let (answer, taken) = self.given(handle, now_ns, None)?;
+        let (answer, taken) = self.describe_open_file(handle, now_ns, None)?;
         let kept = KeptFile::Open(taken, charges);
         self.files().insert_place(number, place, kept, self.open_places);
         Ok(answer)
@@ -332,7 +332,7 @@ impl HandleTable {
         let charges = [self.charge(FILE_BYTES + name.len(), FILES_OF_A_FILE)?, self.charge(0, 0)?];
         let now_ns = tick::now_ns();
         let (handle, side, name) = self.opened(above, name)?;
-        let (answer, taken) = self.given(handle, now_ns, Some((side, name)))?;
+        let (answer, taken) = self.describe_open_file(handle, now_ns, Some((side, name)))?;
         self.files().by_number.insert(number, KeptFile::Open(taken, charges));
         Ok(answer)
     }
@@ -347,7 +347,7 @@ impl HandleTable {
     /// The answer for a file that was just opened, with the file as it is served from now on.
     ///
     /// Errors: it is no regular file, or holds more than its size.
-    fn given(
+    fn describe_open_file(
         &self,
         handle: Arc<Handle>,
         now_ns: i128,
@@ -364,7 +364,7 @@ impl HandleTable {
         let answer = to_wire(&told);
         let look = TimeLook::new(now_ns, magic, &meta);
         let given = GivenFile::new(handle, meta, magic, look, above).joined(self.shared_reads.as_deref());
-        let taken = Taken::File(Arc::new(given.made_direct()));
+        let taken = Taken::File(Arc::new(given.read_past_cache()));
         let is_young = Some(look.is_young);
         Ok((
             Answer::File {
@@ -398,7 +398,7 @@ impl HandleTable {
         }
         let name = plain(name)?;
         let name = Name::here(name.to_owned(), None);
-        let entries = vec![listing::one(&folder, name, with_attributes)];
+        let entries = vec![listing::entry_with_facts(&folder, name, with_attributes)];
         Ok(Answer::Names { entries, cookie: 0, more: false, owners: None })
     }
 
@@ -427,7 +427,7 @@ impl HandleTable {
         let is_it = is_as_listed || meta.size_bytes <= u64::from(len_max);
         // A longer one is not taken, whatever it carries.
         let attributes = if is_it { attributes } else { Vec::new() };
-        let bytes = weight::of_attributes(&attributes);
+        let bytes = weight::attributes_bytes(&attributes);
         let charge = (bytes > UNCHARGED_BYTES).then(|| self.charge(bytes, 0)).transpose()?;
         let block_len = (is_it && !is_as_listed).then_some(meta.size_bytes as u32);
         let answer = Answer::file(to_wire(&meta), attributes, block_len);

@@ -30,7 +30,7 @@ const E2BIG: Errno = Errno(7);
 const ENOLINK: Errno = Errno(67);
 
 /// Gives names to `tell`, in as many messages as that takes.
-pub(crate) fn tell_names(
+pub(crate) fn send_names(
     folder: &OriginFolder,
     names: Vec<Name>,
     cookie: u64,
@@ -40,7 +40,7 @@ pub(crate) fn tell_names(
     let (mut entries, mut bytes) = (Vec::new(), 0);
     let mut room = LISTED_ATTRIBUTES_BYTES;
     for name in names {
-        let mut entry = entry(folder, name);
+        let mut entry = entry_of_name(folder, name);
         if with_attributes {
             // What cannot be told here is requested alone, and its error told then.
             room -= add_attributes(folder, &mut entry, room.min(ATTRIBUTES_BYTES_MAX)).unwrap_or(0);
@@ -56,9 +56,9 @@ pub(crate) fn tell_names(
 }
 
 /// One name, with whether it is a partial file and, if requested, its extended attributes.
-pub(crate) fn one(folder: &OriginFolder, name: Name, with_attributes: bool) -> Entry {
+pub(crate) fn entry_with_facts(folder: &OriginFolder, name: Name, with_attributes: bool) -> Entry {
     let is_partial = datapump_files::commit::partial::is_pumps_in(&folder.file, &name.name);
-    let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry(folder, name) };
+    let mut entry = Entry { is_partial: is_partial.then_some(true), ..entry_of_name(folder, name) };
     match with_attributes.then(|| add_attributes(folder, &mut entry, ATTRIBUTES_BYTES_MAX)) {
         Some(Err(E2BIG)) => entry.attributes = Some(not_listed()),
         Some(Err(errno)) => (entry.meta, entry.errno) = (None, Some(ErrorNumber::of(errno.0))),
@@ -68,7 +68,7 @@ pub(crate) fn one(folder: &OriginFolder, name: Name, with_attributes: bool) -> E
 }
 
 /// An entry under whose name nothing exists.
-pub(crate) fn missing(name: Name) -> Entry {
+pub(crate) fn missing_entry(name: Name) -> Entry {
     let errno = Some(ErrorNumber::of(Errno::ENOENT.0));
     let name = name.name.into_vec().into();
     Entry {
@@ -88,7 +88,7 @@ fn add_attributes(folder: &OriginFolder, entry: &mut Entry, most: usize) -> Resu
     if !entry.meta.as_ref().is_some_and(|meta| meta.kind == FileKind::Regular) {
         return Ok(0);
     }
-    let attributes = of_file(folder, OsStr::from_bytes(&entry.name))?;
+    let attributes = file_attributes(folder, OsStr::from_bytes(&entry.name))?;
     let bytes = attributes_bytes(&attributes);
     if bytes > most {
         return Err(E2BIG);
@@ -98,7 +98,7 @@ fn add_attributes(folder: &OriginFolder, entry: &mut Entry, most: usize) -> Resu
 }
 
 /// The extended attributes of a file that are compared. Most files have none: then nothing is opened.
-fn of_file(folder: &OriginFolder, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
+fn file_attributes(folder: &OriginFolder, name: &OsStr) -> Result<Vec<Attribute>, Errno> {
     let followed = folder.followed(name)?;
     let listed = match &followed {
         Some(held) => AttributeHolder::Held(held).xattr_names(),
@@ -130,7 +130,7 @@ fn length(entry: &Entry) -> usize {
 }
 
 /// A name with its attributes and, for a link, what it points to; with the error number where it cannot be looked at.
-fn entry(folder: &OriginFolder, name: Name) -> Entry {
+fn entry_of_name(folder: &OriginFolder, name: Name) -> Entry {
     let looked = look_into(folder, &name.name);
     let errno = looked.as_ref().err().map(|errno| ErrorNumber::of(errno.0));
     let (meta, points_to, attributes) = looked.map_or((None, None, None), |(meta, points_to, attributes)| {

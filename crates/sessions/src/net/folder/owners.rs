@@ -58,13 +58,17 @@ struct RememberedNames {
 
 impl OwnNames {
     fn of(&self, owner: Owner) -> Option<Vec<u8>> {
-        locked(&self.0).of(owner, looked_up)
+        locked(&self.0).get_or_look_up(owner, looked_up)
     }
 }
 
 impl RememberedNames {
     /// The name of an owner: remembered, or looked up and remembered. A full memory is emptied first.
-    fn of(&mut self, owner: Owner, look_up: impl FnOnce(Owner) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    fn get_or_look_up(
+        &mut self,
+        owner: Owner,
+        look_up: impl FnOnce(Owner) -> Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
         if let Some(name) = self.names.get(&owner) {
             return name.clone();
         }
@@ -90,13 +94,13 @@ pub(crate) struct Telling {
 
 impl Telling {
     /// Sends an answer, with the names of its owners that were not sent before.
-    pub(crate) fn tell(
+    pub(crate) fn send_with_names(
         &mut self,
         mut answer: Answer,
         names: &OwnNames,
         tell: Tell<'_>,
     ) -> Result<(), NetFault> {
-        let news = self.news(&mut answer);
+        let news = self.unsent_owners(&mut answer);
         let called = |owner: &Owner| {
             names.of(*owner).map(|name| OwnerName {
                 is_group: owner.is_group,
@@ -106,7 +110,7 @@ impl Telling {
         };
         let called: Vec<OwnerName> = news.iter().filter_map(called).collect();
         if called.iter().map(|owner| owner.name.len() + NAME_BYTES).sum::<usize>() > NAMES_BYTES_MAX {
-            return self.tell_in_parts(answer, names, tell);
+            return self.send_in_parts(answer, names, tell);
         }
         if self.told.len() > TOLD_MAX {
             self.told.clear();
@@ -119,7 +123,7 @@ impl Telling {
     }
 
     /// The owners in an answer whose names were not sent before.
-    fn news(&self, answer: &mut Answer) -> HashSet<Owner> {
+    fn unsent_owners(&self, answer: &mut Answer) -> HashSet<Owner> {
         let mut news = HashSet::new();
         each_owner(answer, &mut |owner| {
             if owner.id != ROOT && !self.told.contains(&owner) {
@@ -131,12 +135,16 @@ impl Telling {
     }
 
     /// Sends an answer in two halves, since its names do not fit in one message. Only a listing can have as many.
-    fn tell_in_parts(&mut self, answer: Answer, names: &OwnNames, tell: Tell<'_>) -> Result<(), NetFault> {
+    fn send_in_parts(&mut self, answer: Answer, names: &OwnNames, tell: Tell<'_>) -> Result<(), NetFault> {
         match answer {
             Answer::Names { mut entries, cookie, more, .. } if entries.len() > 1 => {
                 let rest = entries.split_off(entries.len() / 2);
-                self.tell(Answer::Names { entries, cookie, more: true, owners: None }, names, tell)?;
-                self.tell(Answer::Names { entries: rest, cookie, more, owners: None }, names, tell)
+                self.send_with_names(
+                    Answer::Names { entries, cookie, more: true, owners: None },
+                    names,
+                    tell,
+                )?;
+                self.send_with_names(Answer::Names { entries: rest, cookie, more, owners: None }, names, tell)
             }
             _ => tell(Answer::Fault(fault(Operation::ReadOwners, E2BIG))),
         }
@@ -282,8 +290,12 @@ mod tests {
             let mut remembered = RememberedNames::default();
             for id in 0..3 * TOLD_MAX as u32 {
                 let owner = Owner { is_group: false, id };
-                assert_eq!(remembered.of(owner, |_| name.clone()), name, "{id}");
-                assert_eq!(remembered.of(owner, |_| unreachable!("it is remembered")), name, "{id}");
+                assert_eq!(remembered.get_or_look_up(owner, |_| name.clone()), name, "{id}");
+                assert_eq!(
+                    remembered.get_or_look_up(owner, |_| unreachable!("it is remembered")),
+                    name,
+                    "{id}"
+                );
                 assert!(remembered.names.len() <= most, "{id}: {}", remembered.names.len());
             }
         }
@@ -310,7 +322,7 @@ mod tests {
     /// The messages of an answer: of each its entries, whether more follow, and the names.
     fn said(telling: &mut Telling, own: &OwnNames, answer: Answer) -> Vec<(usize, bool, usize)> {
         let mut said = Vec::new();
-        let told = telling.tell(answer, own, &mut |answer| {
+        let told = telling.send_with_names(answer, own, &mut |answer| {
             let Answer::Names { entries, more, owners, .. } = answer else { panic!("{answer:?}") };
             said.push((entries.len(), more, owners.map_or(0, |owners| owners.len())));
             Ok(())

@@ -160,7 +160,7 @@ impl RemoteHost {
     /// Takes an answer that arrives ahead under a number, or requests it; with the number of what was opened.
     ///
     /// Errors: a fault, as the answer.
-    fn take_or_ask(
+    fn take_or_request(
         &self,
         number: Option<u64>,
         ask: impl FnOnce(u64) -> PeerRequest,
@@ -201,7 +201,7 @@ impl RemoteHost {
 
     /// Asks one thing; what the other side could not do is a problem with this path.
     fn ask(&self, ask: &PeerRequest, path: &Path) -> Result<(Answer, Charge), Problem> {
-        let mut answers = self.ask_all(ask, path)?;
+        let mut answers = self.request_all(ask, path)?;
         match answers.pop().map(ChargedValue::into_parts) {
             Some((Answer::Fault(fault), _)) => Err(fault.problem(path).on(&self.peer.place)),
             Some(answer) if answers.is_empty() => Ok(answer),
@@ -212,10 +212,10 @@ impl RemoteHost {
     /// Requests something over a connection of the pool, and gives all answers. The wait is charged to names.
     ///
     /// Errors: the session is lost, or this side may not hold the answers.
-    fn ask_all(&self, ask: &PeerRequest, path: &Path) -> Result<ChargedAnswers, Problem> {
+    fn request_all(&self, ask: &PeerRequest, path: &Path) -> Result<ChargedAnswers, Problem> {
         let asked = self.pools.names.take(Purpose::Names).and_then(|mut channel| {
             let (before_ns, stamp) = (channel.waited_ns(), self.trips.sent());
-            let answers = self.converse(&mut channel, ask)?;
+            let answers = self.request_over(&mut channel, ask)?;
             self.trips.answered(stamp, phase_of(ask));
             let waited_ns = channel.waited_ns() - before_ns;
             self.round_trip_ns.fetch_min(waited_ns, Ordering::Relaxed);
@@ -228,7 +228,7 @@ impl RemoteHost {
 
     /// Sends what is to be given back, then a request, over this connection, and receives its answers. The inner error: they
     /// are more than this side may hold.
-    fn converse(
+    fn request_over(
         &self,
         channel: &mut Channel,
         ask: &PeerRequest,
@@ -244,11 +244,11 @@ impl RemoteHost {
         put_all(channel, &mut asking, &gone[last..])?;
         channel.send_message(&encode(ask), asking.ask(()))?;
         gone[last..].iter().try_for_each(|_| answered(channel, &mut asking))?;
-        self.receive(channel, &asking)
+        self.receive_answers(channel, &asking)
     }
 
     /// Receives all answers to a request. Those that this side may not hold are dropped; the rest is received nevertheless.
-    fn receive(
+    fn receive_answers(
         &self,
         channel: &mut Channel,
         asking: &RequestTurns<()>,
@@ -282,7 +282,7 @@ impl RemoteHost {
         let _one = self.one_reads(body);
         let answer = self.decoded(body)?;
         let more = has_more(&answer);
-        let bytes = weight::of_answer(&answer);
+        let bytes = weight::answer_bytes(&answer);
         Ok(ChargedValue::new(answer, bytes, &self.share).map_err(|over| Unheld { over, more }))
     }
 
@@ -325,13 +325,13 @@ impl RemoteHost {
     }
 
     /// Opens a folder: takes the answer that arrives ahead, or requests it.
-    fn folder(
+    fn open_folder(
         self: &Arc<RemoteHost>,
         ahead: Option<u64>,
         ask: impl FnOnce(u64) -> PeerRequest,
         path: &Path,
     ) -> Result<Arc<RemoteFolder>, Problem> {
-        match self.take_or_ask(ahead, ask, path)? {
+        match self.take_or_request(ahead, ask, path)? {
             (number, Answer::Folder { meta, attributes, made_up, is_young, .. }, charge) => {
                 let (meta, attributes) = (from_wire(&meta), named(attributes));
                 let is_young = is_young == Some(true);

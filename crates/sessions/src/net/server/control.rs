@@ -95,7 +95,7 @@ impl Drop for Inbox {
 }
 
 /// Both ends of the queue of messages that other threads say.
-pub(crate) fn boxes() -> Result<(Outbox, Inbox), NetFault> {
+pub(crate) fn message_boxes() -> Result<(Outbox, Inbox), NetFault> {
     let (sender, receiver) = sync_channel(WAITING_MAX);
     let (waker, woken) =
         UnixStream::pair().map_err(|error| NetFault::of_io("make a pair of sockets", &error))?;
@@ -427,7 +427,7 @@ mod tests {
         let budget = Budget::new(BYTES as u64 * 3 / 2);
         let hears = |patience: Duration| {
             let (here, mut there) = UnixStream::pair().expect("two sockets");
-            let (_outbox, inbox) = boxes().expect("room");
+            let (_outbox, inbox) = message_boxes().expect("room");
             let channel = Channel::new(Socket::Unix(here), Seal::Open, CancelToken::default(), WAIT_MAX);
             let (channel, clock) = (channel.expect("open"), Platform::real().clock);
             let mut control = Control::new(channel, Session::called(), inbox, WAIT_MAX, clock);

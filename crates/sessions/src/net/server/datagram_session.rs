@@ -36,7 +36,7 @@ const SILENCE_MAX: Duration = Duration::from_millis(300);
 const SILENCE_AFTER_ALL: Duration = Duration::from_millis(100);
 
 /// Holds the session: grants or refuses, counts datagrams on a thread, and reports what arrived.
-pub(crate) fn held(
+pub(crate) fn hold(
     state: &ServerState,
     mut control: Control,
     cancel: CancelToken,
@@ -44,7 +44,7 @@ pub(crate) fn held(
     request: DatagramRequest,
 ) -> Result<(), NetFault> {
     let peer = control.channel.socket_facts().map(|socket| socket.peer.ip().to_canonical());
-    let granted = match Granted::of(state, request, peer) {
+    let granted = match Granted::reserve(state, request, peer) {
         Ok(granted) => granted,
         Err(answer) => return control.say(*answer),
     };
@@ -68,7 +68,7 @@ pub(crate) fn held(
     std::thread::scope(|scope| {
         let (sent, cancel) = (&sent, &cancel);
         scope.spawn(move || {
-            let counts = Receiver::new(&granted, &request, sent).run(cancel);
+            let counts = Receiver::new(&granted, &request, sent).count_until_silent(cancel);
             // Others may have them from now on, however long the client stays.
             drop((granted, memory));
             match counts {
@@ -109,7 +109,7 @@ impl<'server> Granted<'server> {
     /// Reserves a part of the allowed rate, and binds a socket.
     ///
     /// Errors: the answer, if that is refused or the server is busy.
-    fn of(
+    fn reserve(
         state: &'server ServerState,
         request: DatagramRequest,
         peer: Option<IpAddr>,
@@ -208,7 +208,7 @@ impl<'session> Receiver<'session> {
 
     /// Receives until nothing more arrives behind the client's report. `None` if the session ends before that, or lasts too
     /// long.
-    fn run(mut self, cancel: &CancelToken) -> Option<DatagramCounts> {
+    fn count_until_silent(mut self, cancel: &CancelToken) -> Option<DatagramCounts> {
         let (mut buffers, (user_ns, system_ns)) = (DatagramBuffers::default(), thread_cpu_ns());
         let lasts_max = Duration::from_nanos(self.request.lasts_ns) + HANDSHAKE_MAX * 2;
         let socket = &self.granted.socket;
@@ -223,7 +223,7 @@ impl<'session> Receiver<'session> {
             self.wake_ups += u64::from(came.unwrap_or(false));
             match self.sent.get() {
                 Some(sent) if self.is_silent(*sent, now_ns) => {
-                    return Some(self.counts(*sent, user_ns, system_ns));
+                    return Some(self.into_counts(*sent, user_ns, system_ns));
                 }
                 Some(_) => {}
                 // Silence counts from when it was told.
@@ -293,7 +293,7 @@ impl<'session> Receiver<'session> {
     }
 
     /// The counts, with the CPU time since these values.
-    fn counts(self, sent: u64, user_ns: u64, system_ns: u64) -> DatagramCounts {
+    fn into_counts(self, sent: u64, user_ns: u64, system_ns: u64) -> DatagramCounts {
         let now = thread_cpu_ns();
         let Receiver { above_rate, foreign, wake_ups, .. } = self;
         DatagramCounts {

@@ -37,7 +37,7 @@ pub(crate) fn bounded_by_server(
 
 /// Names the flags that a client gave and this server does not follow, if there are any. Lanes, which are agreed as
 /// connections, and a bounded rehearsal are not named.
-pub(crate) fn left_out(asked: &Options, bounded: &Options) -> Option<String> {
+pub(crate) fn ignored_flags_notice(asked: &Options, bounded: &Options) -> Option<String> {
     let chosen = [
         ("--engine", asked.tuning.engine != bounded.tuning.engine),
         ("--wait", asked.tuning.wait != bounded.tuning.wait),
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn what_a_caller_chooses_is_bounded_by_the_server() {
-        let server = ServeOptions::of(Place::null());
+        let server = ServeOptions::for_place(Place::null());
         let asked = Options {
             tuning: TuningOptions {
                 engine: EngineChoice::Threads,
@@ -80,9 +80,9 @@ mod tests {
         assert_eq!((bounded.tuning.source_depth, bounded.tuning.sink_depth), (Some(DEPTH_MAX), Some(3)));
         assert_eq!(bounded.measuring.rehearsal_bytes, Some(Options::REHEARSAL_BYTES_MAX));
         assert_eq!(bounded.comparison.update, Update::Older, "what is copied is the caller's choice");
-        let words = left_out(&asked, &bounded).expect("some is");
+        let words = ignored_flags_notice(&asked, &bounded).expect("some is");
         assert!(words.ends_with(": --engine, --wait, --depth"), "{words}");
-        assert_eq!(left_out(&bounded, &bounded), None);
+        assert_eq!(ignored_flags_notice(&bounded, &bounded), None);
 
         let own = bounded_by_server(asked, &server, true, 2);
         assert_eq!(

@@ -17,15 +17,15 @@ const BACKLOG: i32 = 1024;
 ///
 /// Errors: the system refuses; the message says what to do where that is known.
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, Problem> {
-    let listener = TcpListener::bind(address).map_err(|error| refused(address, &error))?;
+    let listener = TcpListener::bind(address).map_err(|error| listen_problem(address, &error))?;
     let listening =
         listener.set_nonblocking(true).and_then(|()| Ok(rustix::net::listen(&listener, BACKLOG)?));
-    listening.map_err(|error| refused(address, &error))?;
+    listening.map_err(|error| listen_problem(address, &error))?;
     Ok(listener)
 }
 
 /// The problem of an address that cannot be listened on, with advice.
-fn refused(address: SocketAddr, error: &std::io::Error) -> Problem {
+fn listen_problem(address: SocketAddr, error: &std::io::Error) -> Problem {
     let advice = match error.kind() {
         _ if address.is_ipv6() && !has_ipv6() => "; IPv6 is off on this host: write an address of IPv4",
         ErrorKind::AddrNotAvailable => "; no interface of this host has this address",

@@ -47,7 +47,7 @@ pub struct ServeOptions {
 
 impl ServeOptions {
     /// Serves a place on this host only, for reading and writing.
-    pub fn of(place: Place) -> ServeOptions {
+    pub fn for_place(place: Place) -> ServeOptions {
         ServeOptions {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             place,

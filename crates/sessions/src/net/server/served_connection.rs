@@ -41,7 +41,7 @@ pub(crate) fn shared<'job>(job: &'job HostJob, handles: &HandleTable) -> Result<
 
 /// Serves another host's requests over the connections that arrive, with the options of a job, until all have ended. Gives what
 /// was sent, with the CPU time.
-pub(crate) fn give(
+pub(crate) fn serve_connections(
     job: &HostJob,
     handles: &Arc<HandleTable>,
     channels: Receiver<(Purpose, Channel)>,
@@ -50,7 +50,7 @@ pub(crate) fn give(
     let meters = job.meters();
     shared.run.settings.meters = meters.as_ref();
     let cpu = cpu_now();
-    let given = serve(&shared, handles, channels);
+    let given = serve_on_threads(&shared, handles, channels);
     let cpu = cpu_since(cpu);
     let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
     let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
@@ -58,7 +58,7 @@ pub(crate) fn give(
 }
 
 /// Serves each connection on a thread, until no more can arrive and all have ended. Gives what was sent.
-fn serve(
+fn serve_on_threads(
     shared: &Shared<'_>,
     handles: &Arc<HandleTable>,
     channels: Receiver<(Purpose, Channel)>,
@@ -97,7 +97,7 @@ impl<'scope> ServedEnd<'scope> {
 
     /// What was sent in all, once the other side has hung up; its connections are closed if it does not. `None` where that
     /// takes longer than the holder of the session may wait.
-    pub(crate) fn poll(&mut self, cancel: &CancelToken) -> Option<SenderStats> {
+    pub(crate) fn poll_end(&mut self, cancel: &CancelToken) -> Option<SenderStats> {
         let start = Instant::now();
         let since = *self.since.get_or_insert(start);
         while self.given.as_ref().is_some_and(|given| !given.is_finished()) {
@@ -218,7 +218,7 @@ impl Names {
         let (body, number) = channel.receive_request()?;
         handles.answer(decode(&body)?, &mut |answer| {
             let put = &mut |answer| channel.put_message(&encode(&answer), number);
-            owners.tell(answer, &handles.own_names, put)
+            owners.send_with_names(answer, &handles.own_names, put)
         })?;
         Ok(Stepped::On)
     }
@@ -227,12 +227,12 @@ impl Names {
 fn sum(lanes: &[LaneResult]) -> SenderStats {
     let mut given = SenderStats::default();
     // A connection that was asked for nothing did not wait for anything either.
-    busy(lanes).for_each(|lane| add(&mut given, lane));
+    busy(lanes).for_each(|lane| add_lane(&mut given, lane));
     given
 }
 
 /// Adds what a lane sent and waited.
-fn add(given: &mut SenderStats, lane: &LaneResult) {
+fn add_lane(given: &mut SenderStats, lane: &LaneResult) {
     let LaneResult { counts, waits, connection_stats, .. } = lane;
     given.blocks += counts.sink_requests;
     given.bytes += counts.bytes;

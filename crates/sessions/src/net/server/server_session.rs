@@ -41,7 +41,7 @@ use crate::net::folder::remote_host::{PeerFacts, PurposePools, RemoteHost};
 use crate::net::server::connections::NewSession;
 use crate::net::server::control::{Control, Follows, Outbox};
 use crate::net::server::datagram_session;
-use crate::net::server::limits::{bounded_by_server, left_out};
+use crate::net::server::limits::{bounded_by_server, ignored_flags_notice};
 use crate::net::server::served_connection::{self, ServedEnd};
 use crate::net::server::server_state::ServerState;
 use crate::place::{Fill, Place, Remote};
@@ -56,7 +56,7 @@ use crate::setup::platform::Platform;
 use datapump_files::disk::{FileKind, Meta, PathAbove, PathAt};
 
 use begin_kept::BeginKept;
-use places::{ServedTo, above, refuse_backups_elsewhere, sources_of, target};
+use places::{ServedTo, find_target, folders_above, refuse_backups_elsewhere, sources_of};
 
 /// What a lane's connections may hold at most of what is received and sent; most lanes have more than that in slots.
 const CONNECTION_BYTES: u64 = 2 << 20;
@@ -70,14 +70,14 @@ pub(crate) fn session(state: &ServerState, channel: Channel, session: NewSession
     let (number, cancel) = (session.number, session.cancel.clone());
     // Whatever went wrong was told to the caller, if it could be told. A mistake of this program ends this session and
     // no other; whoever prints words has told it.
-    let _ = catch_unwind(AssertUnwindSafe(|| held(state, channel, session)));
+    let _ = catch_unwind(AssertUnwindSafe(|| hold(state, channel, session)));
     cancel.cut();
     state.close(&number);
 }
 
 /// Receives the request that begins a session, checks it and reserves its memory, agrees, and holds the session to its end. A
 /// refusal is sent.
-fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<(), NetFault> {
+fn hold(state: &ServerState, channel: Channel, session: NewSession) -> Result<(), NetFault> {
     let NewSession { number, cancel, acceptor, boxes: (outbox, inbox), left } = session;
     let mut control =
         Control::new(channel, Session::called(), inbox, state.options.peer_timeout, Platform::real().clock);
@@ -91,7 +91,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         drop(one);
         instead_of(state, &mut control, &begin, &number)?;
         control.join(&cancel);
-        return datagram_session::held(state, control, cancel, outbox, request);
+        return datagram_session::hold(state, control, cancel, outbox, request);
     }
     let share = state.budget.share();
     let kept = BeginKept::charged(begin, &share);
@@ -107,7 +107,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     let (way, asks_host, keeps_links) = (begin.begin.way, begin.begin.asks_host, begin.begin.keeps_links);
     // It looks at the disk, which may take longer than the caller waits for a sign of life.
     let checked = control.meanwhile(|| -> Result<_, Box<Message>> {
-        let mut wanted = checked(state, begin, share).map_err(refusal)?;
+        let mut wanted = check_request(state, begin, share).map_err(refusal)?;
         let memory = reserve::reserve(state, &mut wanted)?;
         let receives = wanted.target.as_ref().map(PathAt::is_folder);
         Ok((wanted, memory, receives))
@@ -131,7 +131,7 @@ fn held(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
             control.join(&cancel);
             let done = match way {
                 Direction::Push => write(state, control, cancel, acceptor, outbox, wanted),
-                Direction::Pull => give(state, control, cancel, acceptor, outbox, wanted),
+                Direction::Pull => serve_and_count(state, control, cancel, acceptor, outbox, wanted),
             };
             drop(memory);
             done
@@ -196,7 +196,7 @@ fn refused(path: &Path, words: &str) -> Problem {
 /// The root that is served to this client.
 ///
 /// Errors: null of unknown size is read, which would look like an empty file.
-fn served(
+fn root_for(
     state: &ServerState,
     options: &Options,
     way: Direction,
@@ -271,7 +271,11 @@ fn check_allowed(state: &ServerState, begin: &Begin, options: &Options, shown: &
 /// Checks a request against what this server allows, bounds its options, and finds its places.
 ///
 /// Errors: the reason of the refusal.
-fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>) -> Result<Wanted, Problem> {
+fn check_request(
+    state: &ServerState,
+    kept: ChargedValue<BeginKept>,
+    share: Arc<Share>,
+) -> Result<Wanted, Problem> {
     let (BeginKept { begin, options }, mut held) = kept.into_parts();
     let (begin, shown) = (&begin, begin_kept::shown(&begin));
     check_allowed(state, begin, &options, &shown)?;
@@ -279,15 +283,15 @@ fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>
     let asked = options.clone();
     let is_own = matches!(state.root, ServedRoot::User(_));
     let options = bounded_by_server(options, &state.options, is_own, connections);
-    let left_out = left_out(&asked, &options);
-    let root = served(state, &options, begin.way, &shown)?;
+    let left_out = ignored_flags_notice(&asked, &options);
+    let root = root_for(state, &options, begin.way, &shown)?;
     let to = ServedTo { root: &root, way: begin.way, shown: &shown };
-    let options = link_dest::found_here(to, options)?;
+    let options = link_dest::resolve_link_dest(to, options)?;
     refuse_backups_elsewhere(to, &options)?;
-    let above = above(to, &options)?;
+    let above = folders_above(to, &options)?;
     let target = match begin.way {
         Direction::Push => {
-            let found = target(to, above.as_ref(), state.options.reads);
+            let found = find_target(to, above.as_ref(), state.options.reads);
             write_only::hidden(&state.options, &shown, found)?
         }
         Direction::Pull => None,
@@ -295,7 +299,7 @@ fn checked(state: &ServerState, kept: ChargedValue<BeginKept>, share: Arc<Share>
     if begin.instead_of.is_some() {
         write_only::hidden(&state.options, &shown, refuse_pipe(target.as_ref(), &shown))?;
     }
-    let places = expansion::expanded(&root, begin)?;
+    let places = expansion::expand_patterns(&root, begin)?;
     begin_kept::charge_places(&mut held, places.as_deref().unwrap_or_default(), to)?;
     let typed = places.as_ref().unwrap_or(&begin.sources);
     let sources = sources_of(to, typed)?;
@@ -355,7 +359,7 @@ fn tuned(
 }
 
 /// Enqueues an event for the client; frequent ones are sent later, together.
-fn tell(outbox: &Outbox, event: Event, tells_files: bool) {
+fn report_event(outbox: &Outbox, event: Event, tells_files: bool) {
     let message = |event| Message::Event(event_codec::to_wire(event));
     match event {
         Event::File { .. } if !tells_files => {}
@@ -381,7 +385,7 @@ fn of_side(event: Event, sources: &[PathBuf]) -> Event {
 }
 
 /// The job that writes here what the client has, and the memory charged for its task.
-fn pushed(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> (HostJob, Charge) {
+fn push_job(state: &ServerState, wanted: Wanted, remote_host: Arc<RemoteHost>) -> (HostJob, Charge) {
     let place = wanted.target.as_ref().map_or_else(Place::null, |target| Place::Path(target.path.clone()));
     let source = |path: PathBuf| Place::Remote(Remote { host: Host::Caller, path });
     let sources: Vec<Place> = wanted.sources.into_iter().map(source).collect();
@@ -416,17 +420,17 @@ fn write(
     let sender = wanted.peer();
     let sender = RemoteHost::new(sender, cancel.clone(), pools, share, owners);
     let (stop, watch) = (Arc::new(AtomicBool::new(false)), Arc::new(Watch::default()));
-    let (job, _held) = pushed(state, wanted, sender);
+    let (job, _held) = push_job(state, wanted, sender);
     let job = job.stop(Arc::clone(&stop)).watch(Arc::clone(&watch));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _cuts = CutOnPanic(cancel.clone());
             #[cfg(test)]
             assert!(!is_mistaken, "a test wants it");
-            let events = |event: Event| tell(&outbox, of_side(event, &sources), tells_files);
-            let told = |event: Event| write_only::told(&state.options, event).map_or((), events);
+            let events = |event: Event| report_event(&outbox, of_side(event, &sources), tells_files);
+            let told = |event: Event| write_only::visible_event(&state.options, event).map_or((), events);
             left_out.into_iter().for_each(|words| events(Event::Warning(words)));
-            let report = write_only::report(&state.options, job.run_reported(&told));
+            let report = write_only::visible_report(&state.options, job.run_reported(&told));
             // The caller waits for that before it agrees.
             joined.close();
             outbox.say(Message::Report(serde_json::to_string(&report).unwrap_or_default()));
@@ -462,7 +466,7 @@ fn write(
 }
 
 /// Serves the client, which writes; where somebody watches it, the names that it will meet are counted beside.
-fn give(
+fn serve_and_count(
     state: &ServerState,
     control: Control,
     cancel: CancelToken,
@@ -472,16 +476,16 @@ fn give(
 ) -> Result<(), NetFault> {
     let charge = || wanted.share.charge(count_ahead::COUNT_BYTES, 0).ok();
     let Some(_held) = wanted.counts_ahead.then(charge).flatten() else {
-        return read(state, control, cancel, acceptor, wanted);
+        return serve_reads(state, control, cancel, acceptor, wanted);
     };
     let (root, sources, options) = (wanted.root.clone(), wanted.countable_sources(), wanted.options.clone());
     let tell = |counts| outbox.say(event_codec::counted(counts));
-    let read = || read(state, control, cancel, acceptor, wanted);
+    let read = || serve_reads(state, control, cancel, acceptor, wanted);
     count_ahead::serve_and_count(&root, &sources, &options, tell, read)
 }
 
 /// Serves the requests of the client, which writes, and holds the session meanwhile.
-fn read(
+fn serve_reads(
     state: &ServerState,
     mut control: Control,
     cancel: CancelToken,
@@ -497,7 +501,8 @@ fn read(
         HostJob::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());
     std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
-        let mut ending = ServedEnd::of(scope.spawn(|| served_connection::give(&job, &handles, receiver)));
+        let mut ending =
+            ServedEnd::of(scope.spawn(|| served_connection::serve_connections(&job, &handles, receiver)));
         let sender = RefCell::new(Some(sender));
         let talked = control.run(
             &mut |message| match message {
@@ -515,7 +520,7 @@ fn read(
             },
             &mut || {
                 sender.take();
-                ending.poll(&cancel)
+                ending.poll_end(&cancel)
             },
         );
         cancel.cut();

@@ -19,7 +19,7 @@ use datapump_transport::{CancelToken, HANDSHAKE_MAX, PublicKey, random};
 pub(crate) use crate::count_ahead::served_root::ServedRoot;
 use crate::net::folder::shared_reads::SharedReads;
 use crate::net::server::connections::{ConnectionAcceptor, ConnectionQuota, NewSession};
-use crate::net::server::control::boxes;
+use crate::net::server::control::message_boxes;
 use crate::net::server::datagram_allowance::DatagramAllowance;
 use crate::report::version;
 use crate::run::rate::Rate;
@@ -126,7 +126,7 @@ impl ServerState {
 
     /// The sessions, once the one with this number is agreed, or will not be. Few clients may wait at once, so that others find
     /// threads that answer them.
-    fn awaited(
+    fn wait_for_session(
         &self,
         session: &[u8; 16],
         holder: Option<PublicKey>,
@@ -176,7 +176,7 @@ impl ServerState {
         session: [u8; 16],
         holder: Option<PublicKey>,
     ) -> Result<Admitted, Reply> {
-        let sessions = if is_early { self.awaited(&session, holder) } else { self.sessions() };
+        let sessions = if is_early { self.wait_for_session(&session, holder) } else { self.sessions() };
         match sessions.get(&session) {
             Some(entry) if entry.holder == holder && !entry.acceptor.admits(purpose) => {
                 Err(refused(Reason::Session, "this session has all the connections that were agreed"))
@@ -206,7 +206,7 @@ impl ServerState {
                 "this server has as many sessions as it may have (--max-sessions)",
             ));
         }
-        let (outbox, inbox) = boxes()
+        let (outbox, inbox) = message_boxes()
             .map_err(|_| refused(Reason::Busy, "this server has too many files open; try again later"))?;
         self.used.store(true, Ordering::SeqCst);
         let (channels, receiver) = channel();

@@ -3,7 +3,7 @@
 //! Must not know: how requests are made.
 
 use super::*;
-use crate::net::client::remote_verdict::merged;
+use crate::net::client::remote_verdict::merge_reports;
 
 /// One folder in the other, where nothing comes ahead: each is a round trip, whatever the kernels count meanwhile.
 #[test]
@@ -18,7 +18,7 @@ fn waiting_for_answers_is_the_verdict() {
             let target = format!("to {way:?}");
             let outcome = stage.copy(way, ("deep", &target), options.clone());
             assert_eq!((outcome.report.exit_status, outcome.report.files), (0, files), "{target}");
-            let report = merged(outcome.report, &SenderStats::default());
+            let report = merge_reports(outcome.report, &SenderStats::default());
             let trips = report.round_trips.expect("there are two hosts");
             assert!(trips.requests >= trips.listing && trips.listing > 30, "{trips:?}");
             let (words, count) = (report.bottleneck().expect("a sentence"), trips.all());

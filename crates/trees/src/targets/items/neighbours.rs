@@ -47,11 +47,11 @@ impl<'item> SingleFile<'item> {
 }
 
 impl Siblings for SingleFile<'_> {
-    fn has(&self, name: &OsStr, there: &Meta) -> Option<bool> {
+    fn source_has(&self, name: &OsStr, existing: &Meta) -> Option<bool> {
         match self.folder {
             SourceFolder::Of(path) => match disk::metadata_of_name(&path.with_file_name(name)) {
                 // It is copied within one folder.
-                Ok(meta) if (meta.device, meta.inode) == (there.device, there.inode) => None,
+                Ok(meta) if (meta.device, meta.inode) == (existing.device, existing.inode) => None,
                 // What cannot be looked at may be there.
                 found => Some(found != Err(Errno::ENOENT)),
             },

@@ -20,7 +20,11 @@ const COUNTED_BYTES_MAX: usize = 64 << 10;
 
 impl RemoteCopy {
     /// The request that begins a session, behind one that was lost if there was one.
-    pub(super) fn wishes_behind(&self, start: &SessionStart<'_>, lane_range: Option<LaneRange>) -> Begin {
+    pub(super) fn begin_request_behind(
+        &self,
+        start: &SessionStart<'_>,
+        lane_range: Option<LaneRange>,
+    ) -> Begin {
         let (way, last) = (start.way, start.last);
         let before = last.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|it| it.number);
         // What patterns stood for in the first session, they stand for in all.
@@ -29,14 +33,14 @@ impl RemoteCopy {
         Begin {
             instead_of: before,
             expands: asks_places.then_some(true),
-            counts_ahead: (way == Direction::Pull && self.counted().is_some()).then_some(true),
+            counts_ahead: (way == Direction::Pull && self.counting_options().is_some()).then_some(true),
             reads_on: Some(self.options.network.read_ahead != Choice::Never),
-            ..self.wishes(start, lane_range, is_name_of(last))
+            ..self.begin_request(start, lane_range, is_name_of(last))
         }
     }
 
     /// The request that begins a session: places, connections, and the options that concern the other side.
-    pub(super) fn wishes(
+    pub(super) fn begin_request(
         &self,
         start: &SessionStart<'_>,
         lane_range: Option<LaneRange>,
@@ -49,7 +53,7 @@ impl RemoteCopy {
         let given = &self.options;
         let options = match way {
             Direction::Push => given.clone().with(|it| it.place.target_is_name |= is_name),
-            Direction::Pull => self.counted().unwrap_or_default().with(|it| {
+            Direction::Pull => self.counting_options().unwrap_or_default().with(|it| {
                 it.tuning.request_bytes = given.tuning.request_bytes;
                 it.tuning.uncached = given.tuning.uncached;
                 it.tuning.source_depth = given.tuning.source_depth;
@@ -84,7 +88,7 @@ impl RemoteCopy {
     }
 
     /// The options by which the other side counts its names ahead; `None` where nobody watches, or they would be too long.
-    fn counted(&self) -> Option<Options> {
+    fn counting_options(&self) -> Option<Options> {
         let given = &self.options;
         let mut counted = Options::default();
         counted.selection.rules.clone_from(&given.selection.rules);

@@ -22,7 +22,7 @@ use super::teller::{Closing, Teller, tell_notices};
 use super::{charged_places, why_lost, with_places};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::remote_copy::{Events, LastSession, RemoteCopy, SessionStart};
-use crate::net::client::remote_verdict::{merged, with_peer};
+use crate::net::client::remote_verdict::{merge_reports, with_peer};
 use crate::net::client::session_pools::SessionPools;
 use crate::net::server::control::{Follows, Outbox};
 use crate::place::{Place, Remote};
@@ -84,7 +84,7 @@ impl RemoteCopy {
         let from_host = from.host.to_string();
         let events: Events<'_> = &|event| events(of_host(event, &from_host));
         let (report, talked) = std::thread::scope(|scope| {
-            let source = SourceSide::of(&reading);
+            let source = SourceSide::of_session(&reading);
             tell_notices(scope, reading.notices.take(), reading.cancel.clone(), events, from.to_string());
             // It is heard while the other one begins, which may take a password.
             let (came, comes) = mpsc::channel();
@@ -92,7 +92,7 @@ impl RemoteCopy {
             source.start(scope, &mut reading, &self.stop, &self.watch, self.options.durability.verify);
             let writing = self.begin(&start, events);
             let mut writing = writing.inspect_err(|_| source.end())?;
-            let (report, talked) = self.written(&mut writing, &source, comes, events, to, &share);
+            let (report, talked) = self.run_writing_session(&mut writing, &source, comes, events, to, &share);
             let gave = source.gave();
             // Nobody makes connections to that host any more.
             source.cancel.cut();
@@ -104,8 +104,8 @@ impl RemoteCopy {
                 (Err(fault), None) => Err(fault.problem(&to.to_string())),
             };
             let counted = report.map(|report| {
-                let report = with_peer(merged(with_places(report, to), &gave), "receiver");
-                writing.counted(Report { cpu_far: Some(report.cpu), ..report })
+                let report = with_peer(merge_reports(with_places(report, to), &gave), "receiver");
+                writing.with_round_trips(Report { cpu_far: Some(report.cpu), ..report })
             });
             Ok((counted, talked))
         })?;
@@ -115,7 +115,7 @@ impl RemoteCopy {
     }
 
     /// Runs the session with the host that writes, and forwards frames between it and the host that reads, until it ends.
-    fn written(
+    fn run_writing_session(
         &self,
         writing: &mut ClientSession,
         source: &SourceSide<'_>,
@@ -131,7 +131,7 @@ impl RemoteCopy {
         let most = self.options.tuning.request_bytes.unwrap_or(0).max(BLOCK_BYTES);
         let teller = Teller::default();
         std::thread::scope(|scope| {
-            scope.spawn(|| teller.run(events));
+            scope.spawn(|| teller.pass_on(events));
             let _closing = Closing(&teller);
             tell_notices(scope, writing.notices.take(), writing.cancel.clone(), events, to.to_string());
             let (came, comes) = mpsc::channel();
@@ -148,7 +148,7 @@ impl RemoteCopy {
                 source.begin_end(report.cloned());
                 source.poll_end()
             };
-            let (report, talked) = self.hear_writer(writing, &host, &teller, &own, &mut was_given);
+            let (report, talked) = self.follow_writer(writing, &host, &teller, &own, &mut was_given);
             source.end();
             writing.cancel.cut();
             (report, why_lost(talked, dialled))
@@ -176,7 +176,7 @@ struct SourceSide<'scope> {
 
 impl<'scope> SourceSide<'scope> {
     /// The side that is read, before its thread is started.
-    fn of(session: &ClientSession) -> SourceSide<'scope> {
+    fn of_session(session: &ClientSession) -> SourceSide<'scope> {
         SourceSide {
             thread: RefCell::default(),
             ended: RefCell::default(),
@@ -279,13 +279,13 @@ fn source_session(
     verifies: bool,
 ) -> Result<SenderStats, NetFault> {
     let mut gave = SenderStats::default();
-    let mut answer = |message| heard_of_reader(message, &mut gave, watch, verifies);
+    let mut answer = |message| handle_reader_message(message, &mut gave, watch, verifies);
     session.talk_until(stop, &mut answer)?;
     Ok(gave)
 }
 
 /// Shows what a host that reads has counted, and keeps what it sent. Bytes that are read back move a second time.
-pub(super) fn heard_of_reader(
+pub(super) fn handle_reader_message(
     message: Message,
     gave: &mut SenderStats,
     watch: &Watch,
@@ -360,7 +360,7 @@ impl BlockRoom {
     /// Room for a block of this length, charged when it grows.
     ///
     /// Errors: the block is longer than was requested, or memory is over.
-    fn of_len(&mut self, len: u32) -> Result<&mut [u8], NetFault> {
+    fn at_least(&mut self, len: u32) -> Result<&mut [u8], NetFault> {
         if len > self.most {
             return Err(WireError::TooLong("a block", len.into(), u64::from(self.most)).into());
         }
@@ -388,7 +388,7 @@ fn forward_one(from: &mut Channel, to: &mut Channel, block: &mut BlockRoom) -> R
         FrameKind::Block => {
             let mut digest = [0; DIGEST_BYTES as usize];
             from.receive(&mut digest)?;
-            let bytes = block.of_len(head.len)?;
+            let bytes = block.at_least(head.len)?;
             from.receive(bytes)?;
             to.put_block(bytes, &digest, head.number)?;
         }

@@ -56,7 +56,7 @@ impl Teller {
     }
 
     /// Enqueues an event to be passed on by the thread; waits while too much is enqueued.
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn enqueue_event(&self, event: Event) {
         let mut waiting = self.locked();
         while waiting.bytes >= WAITING_BYTES_MAX {
             waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ impl Teller {
     }
 
     /// Passes events on as they are enqueued, until nothing more follows.
-    pub(crate) fn run(&self, events: Events<'_>) {
+    pub(crate) fn pass_on(&self, events: Events<'_>) {
         let mut waiting = self.locked();
         loop {
             match waiting.events.pop_front() {
@@ -150,16 +150,16 @@ mod tests {
         let teller = Teller::default();
         let mut told = 0;
         std::thread::scope(|scope| {
-            scope.spawn(|| teller.run(&events));
+            scope.spawn(|| teller.pass_on(&events));
             let _closing = Closing(&teller);
             while teller.poll_hold() != Some(true) {
                 assert!(told < HOLD_BYTES, "it is never full");
-                teller.tell(words(told));
+                teller.enqueue_event(words(told));
                 told += 1;
             }
             assert_eq!(teller.poll_hold(), None, "it is said once");
             // What was on its way is taken, too.
-            (told..told + 100).for_each(|number| teller.tell(words(number)));
+            (told..told + 100).for_each(|number| teller.enqueue_event(words(number)));
             drop(starts);
             while teller.poll_hold() != Some(false) {
                 std::thread::yield_now();

@@ -23,13 +23,13 @@ impl HandleTable {
     /// What a file is behind blocks of it that were read. Of a large one only these are looked at for stores through a
     /// mapping: all of its pages, for every few blocks, took a third of both processors (a cached GiB over 180 ms).
     pub(crate) fn look_behind(&self, number: u64, blocks: (u64, u64)) -> Option<Answer> {
-        self.look_again(number, Some(blocks)).ok()
+        self.metadata_again(number, Some(blocks)).ok()
     }
 
     /// Metadata of an open file and of its name now.
     ///
     /// Errors: it was stored to through a mapping since it was opened.
-    pub(super) fn look_again(&self, number: u64, blocks: Option<(u64, u64)>) -> ShelfOutcome<Answer> {
+    pub(super) fn metadata_again(&self, number: u64, blocks: Option<(u64, u64)>) -> ShelfOutcome<Answer> {
         let Taken::File(given) = self.file(number)? else { return Err(fault(Operation::LookAt, EINVAL)) };
         let meta = given.handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
         // What was appended to has pages that were written, and the caller sees that it grew.

@@ -31,14 +31,14 @@ struct AskedRequest<What> {
 
 impl RemoteHost {
     /// Makes requests that have one answer each; `tell` gets each answer in the order of the requests.
-    pub(super) fn ask_together<What>(
+    pub(super) fn request_together<What>(
         &self,
         asks: &mut dyn Iterator<Item = (What, PeerRequest)>,
         tell: &mut dyn FnMut(What, OneAnswer),
     ) -> Result<(), Problem> {
         let asked = self.pools.names.take(Purpose::Names).and_then(|mut channel| {
             let before_ns = channel.waited_ns();
-            self.converse_together(&mut channel, asks, tell)?;
+            self.request_together_over(&mut channel, asks, tell)?;
             self.add_names_wait(channel.waited_ns() - before_ns);
             self.pools.names.give(channel);
             Ok(())
@@ -49,7 +49,7 @@ impl RemoteHost {
     /// Sends the requests over this connection, as many ahead as its bytes may be under way, and gives each answer to `tell`.
     ///
     /// Errors: a request has more than one answer.
-    fn converse_together<What>(
+    fn request_together_over<What>(
         &self,
         channel: &mut Channel,
         asks: &mut dyn Iterator<Item = (What, PeerRequest)>,

@@ -141,9 +141,9 @@ impl RemoteOrigin for PlacesByName {
                 let (file, place) = (self.host.number(), self.places.get(name)?.number);
                 Some(((place, file), PeerRequest::OpenPlace { file, place }))
             });
-            self.host.ask_together(&mut asks, &mut |(place, number), answer| {
+            self.host.request_together(&mut asks, &mut |(place, number), answer| {
                 let Ok((answer @ Answer::File { .. }, charge)) = answer else { return };
-                if let Ok(file) = self.host.file(number, answer, charge, OpenedAs::Place(place)) {
+                if let Ok(file) = self.host.open_file_from(number, answer, charge, OpenedAs::Place(place)) {
                     numbers.push(place);
                     self.open().insert(place, file);
                 }

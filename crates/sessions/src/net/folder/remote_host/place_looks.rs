@@ -34,7 +34,7 @@ impl PlaceLooks {
 impl RemoteHost {
     /// The attributes of a place of the session, links followed unless kept; `None` for a pipe, or null. One request serves all
     /// that look at a place before the walk.
-    pub(crate) fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
+    pub(crate) fn look_at_place(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
         let mut looks = self.place_looks.lock().unwrap_or_else(PoisonError::into_inner);
         if !looks.0.contains_key(&place) {
             match self.take_ahead(number_of_look(place), false).map_err(|fault| self.lost(&fault))? {
@@ -58,7 +58,7 @@ impl RemoteHost {
         let mut asks = (place..end.max(place + 1)).map(|place| (place, PeerRequest::Look(place)));
         let (mut unheld, mut wrong) = (Ok(()), Ok(()));
         looks.0.clear();
-        self.ask_together(&mut asks, &mut |asked, answer| match answer {
+        self.request_together(&mut asks, &mut |asked, answer| match answer {
             Ok((answer, _)) => match self.looked(&answer) {
                 Ok(looked) => looks.keep(asked, looked),
                 Err(problem) => wrong = Err(problem),

@@ -38,11 +38,11 @@ const WINDOW_MIN_BYTES: u64 = 256 << 10;
 
 /// The message that requests something ahead, with the window that this side has at first.
 pub(crate) fn first_request(wish: AheadRequest) -> Vec<u8> {
-    request_of(wish, WINDOW_BYTES)
+    read_ahead_request(wish, WINDOW_BYTES)
 }
 
 /// The request that lets the other side send ahead.
-fn request_of(wish: AheadRequest, credit: u64) -> Vec<u8> {
+fn read_ahead_request(wish: AheadRequest, credit: u64) -> Vec<u8> {
     encode(&PeerRequest::Ahead {
         credit,
         file_bytes_max: wish.file_bytes_max,
@@ -86,7 +86,7 @@ impl ReadAhead {
             return Ok(None);
         };
         if !was_requested {
-            channel.send_message(&request_of(wish, state.credit.window()), 1)?;
+            channel.send_message(&read_ahead_request(wish, state.credit.window()), 1)?;
         }
         // What was requested with the session's beginning is answered with it.
         if !was_requested {
@@ -188,7 +188,7 @@ impl ReadAhead {
             state.is_receiving = true;
             drop(state);
             let before_ns = self.waited_ns();
-            let received = self.receive(host);
+            let received = self.receive_one(host);
             // A block's is charged where it is taken.
             host.add_names_wait(if is_block { 0 } else { self.waited_ns() - before_ns });
             let learnt = self.requested_at.filter(|_| received.is_ok());
@@ -250,9 +250,9 @@ impl ReadAhead {
     /// Sends what is to be said, then receives an answer, with its block or the digest of that.
     ///
     /// Errors: also where this side may not hold it.
-    fn receive(&self, host: &RemoteHost) -> Result<Arrival, NotTaken> {
+    fn receive_one(&self, host: &RemoteHost) -> Result<Arrival, NotTaken> {
         let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
-        self.tell(host, &mut channel)?;
+        self.send_credit(host, &mut channel)?;
         let head = channel.receive_head()?;
         let (number, is_block) = (head.number, head.kind == FrameKind::Block);
         let mut answer = None;
@@ -304,7 +304,7 @@ impl ReadAhead {
     }
 
     /// Sends credit and the numbers that are unwanted, if there are any.
-    fn tell(&self, host: &RemoteHost, channel: &mut Channel) -> Result<(), NetFault> {
+    fn send_credit(&self, host: &RemoteHost, channel: &mut Channel) -> Result<(), NetFault> {
         let (grant, unwanted) = {
             let mut state = self.state();
             if state.is_given_up {
@@ -315,7 +315,7 @@ impl ReadAhead {
             if waits && grant.is_some() {
                 state.handle_waits(host.trips.sent());
             }
-            (grant, state.next_unwanted())
+            (grant, state.take_unwanted())
         };
         if grant.is_none() && unwanted.is_empty() {
             return Ok(());
@@ -333,7 +333,7 @@ impl ReadAhead {
     fn free(&self, host: &RemoteHost, bytes: u64) -> Result<(), NetFault> {
         self.state().credit.handle_free(bytes);
         match self.channel.try_lock() {
-            Ok(mut channel) => self.tell(host, &mut channel),
+            Ok(mut channel) => self.send_credit(host, &mut channel),
             Err(_) => Ok(()),
         }
     }
@@ -361,7 +361,7 @@ fn window_of(host: &RemoteHost) -> Option<(u64, Charge)> {
 
 /// What stands for the answer of a block that comes alone.
 fn done(host: &RemoteHost) -> Result<ChargedValue<Answer>, NotTaken> {
-    Ok(ChargedValue::new(Answer::Done, weight::of_answer(&Answer::Done), host.share())?)
+    Ok(ChargedValue::new(Answer::Done, weight::answer_bytes(&Answer::Done), host.share())?)
 }
 
 /// Something that is on its way to this side.

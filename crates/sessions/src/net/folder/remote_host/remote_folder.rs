@@ -84,7 +84,7 @@ impl RemoteFolder {
         place: u32,
         path: &Path,
     ) -> Result<Arc<RemoteFolder>, Problem> {
-        remote_host.folder(None, |folder| PeerRequest::Root { folder, place }, path)
+        remote_host.open_folder(None, |folder| PeerRequest::Root { folder, place }, path)
     }
 
     /// Names that came before they were requested. Once some did not, all others are requested.
@@ -102,7 +102,7 @@ impl RemoteFolder {
     }
 
     /// Requests the entry of a name now, whatever was listed.
-    fn look_closely(
+    fn request_entry(
         &self,
         name: &OsStr,
         with_attributes: Option<bool>,
@@ -162,7 +162,7 @@ impl RemoteOrigin for RemoteFolder {
         let ask = PeerRequest::List { folder: self.number, cookie, with_attributes };
         let answers = match self.names_ahead(cookie)? {
             Some(came) => came,
-            None => self.remote_host.ask_all(&ask, path)?,
+            None => self.remote_host.request_all(&ask, path)?,
         };
         let (mut names, mut next) = (Vec::new(), cookie);
         for answer in answers {
@@ -194,7 +194,7 @@ impl RemoteOrigin for RemoteFolder {
         }
         let (above, bytes) = (self.number, name.name.as_bytes().to_vec().into());
         let ask = |folder| PeerRequest::Enter { folder, above, name: bytes };
-        Ok(self.remote_host.folder(name.follows().map(|follow| follow.number()), ask, path)?)
+        Ok(self.remote_host.open_folder(name.follows().map(|follow| follow.number()), ask, path)?)
     }
 
     fn look_again(&self, path: &Path) -> Result<(Meta, bool), Problem> {
@@ -206,7 +206,7 @@ impl RemoteOrigin for RemoteFolder {
     }
 
     fn look_at(&self, name: &OsStr, path: &Path) -> Result<ListedEntry, Problem> {
-        self.look_closely(name, None, path)
+        self.request_entry(name, None, path)
     }
 
     fn look_at_all(
@@ -233,7 +233,7 @@ impl RemoteOrigin for RemoteFolder {
         let host = &self.remote_host;
         let (mut open, mut told) = (vec![self.number], Ok(()));
         let mut asks = way.map(|step| host.request_of(step, &mut open));
-        host.ask_together(&mut asks, &mut |folder, answer| {
+        host.request_together(&mut asks, &mut |folder, answer| {
             let Some(folder) = folder else { return };
             let look = match answer {
                 Ok((Answer::Folder { meta, .. }, _)) => Ok(from_wire(&meta)),
@@ -255,7 +255,7 @@ impl RemoteOrigin for RemoteFolder {
         if self.remote_host.tells_no_attributes.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let told = self.look_closely(name, Some(true), path)?;
+        let told = self.request_entry(name, Some(true), path)?;
         let meta = told.meta.map_err(|errno| Problem::system(Operation::LookAt, path, errno.0))?;
         if meta.kind != FileKind::Regular && told.attributes.is_none() {
             return Err(Problem::new(Class::Changed, Operation::LookAt, path, "is no file any more"));

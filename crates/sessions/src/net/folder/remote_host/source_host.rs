@@ -119,7 +119,7 @@ impl SourceHost for RemoteHost {
     }
 
     fn look(&self, place: u32, path: &Path) -> Result<Option<Meta>, Problem> {
-        RemoteHost::look(self, place, path)
+        RemoteHost::look_at_place(self, place, path)
     }
 
     fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
@@ -146,7 +146,7 @@ impl SourceHost for RemoteHost {
 
     fn root(self: Arc<RemoteHost>, place: u32, path: &Path) -> Result<Arc<dyn RemoteOrigin>, Problem> {
         let ask = |folder| PeerRequest::Root { folder, place };
-        Ok(self.folder(Some(number_of_root(place)), ask, path)?)
+        Ok(self.open_folder(Some(number_of_root(place)), ask, path)?)
     }
 
     fn named_places(self: Arc<RemoteHost>, places: HashMap<OsString, NamedPlace>) -> Arc<dyn RemoteOrigin> {

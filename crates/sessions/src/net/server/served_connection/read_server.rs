@@ -85,7 +85,7 @@ impl Worker for ReadServer<'_> {
     fn claim(&mut self) -> Result<Claim<()>, NetFault> {
         let shared = Rc::clone(&self.lane);
         let mut lane = shared.borrow_mut();
-        while let Some((ask, number)) = lane.next()? {
+        while let Some((ask, number)) = lane.next_request()? {
             let found = match ask {
                 PeerRequest::Read { file, at: FileSize(at), len, sum } => {
                     self.read(&mut lane, file, at, len).map(|found| found.summed(sum))
@@ -96,7 +96,7 @@ impl Worker for ReadServer<'_> {
                 }
                 PeerRequest::Fetch { above, name, len, sum, len_max } => {
                     let len_max = len_max.map_or(len, |most| most.min(self.run.settings.shape.request_bytes));
-                    let found = fetched(self.run, &lane.handles, above, &name, len, len_max);
+                    let found = fetch_small(self.run, &lane.handles, above, &name, len, len_max);
                     found.map(|found| found.summed(sum))
                 }
                 ask => {
@@ -129,14 +129,14 @@ impl ReadServer<'_> {
     fn read(&mut self, lane: &mut SendLane, file: u64, at: u64, len: u32) -> FoundBlock {
         match lane.handles.file(file) {
             Ok(Taken::File(given)) => block(self.run, &given, at, len),
-            Ok(Taken::Flow(flow)) => self.read_on(lane, file, &flow, at, len),
+            Ok(Taken::Flow(flow)) => self.next_of_flow(lane, file, &flow, at, len),
             Err(fault) => Err(Box::new(Answer::Fault(fault))),
         }
     }
 
     /// The next bytes of a pipe, or of null. The inner answer: it is over, or the request cannot be right.
-    fn read_on(&mut self, lane: &mut SendLane, file: u64, flow: &Flow, at: u64, len: u32) -> FoundBlock {
-        let task = self.stream(lane, file, flow)?;
+    fn next_of_flow(&mut self, lane: &mut SendLane, file: u64, flow: &Flow, at: u64, len: u32) -> FoundBlock {
+        let task = self.stream_task_for(lane, file, flow)?;
         let len = len.min(self.run.settings.shape.request_bytes);
         if let Some(ended) = lane.ended(task.number) {
             return Err(Box::new(ended.clone()));
@@ -154,7 +154,12 @@ impl ReadServer<'_> {
     /// The task that reads a stream; made with the first request for it.
     ///
     /// Errors: too many streams are read.
-    fn stream(&mut self, lane: &mut SendLane, file: u64, flow: &Flow) -> Result<Arc<Task>, Box<Answer>> {
+    fn stream_task_for(
+        &mut self,
+        lane: &mut SendLane,
+        file: u64,
+        flow: &Flow,
+    ) -> Result<Arc<Task>, Box<Answer>> {
         if let Some(stream) = self.streams.iter().find(|stream| stream.file == file) {
             return Ok(Arc::clone(&stream.task));
         }
@@ -177,7 +182,7 @@ fn block(run: &MoverRun<'_>, given: &GivenFile, at: u64, len: u32) -> FoundBlock
 }
 
 /// Opens a small file: its attributes, and the one block that it has. An answer alone where it has none, or another length.
-fn fetched(
+fn fetch_small(
     run: &MoverRun<'_>,
     handles: &HandleTable,
     above: u64,

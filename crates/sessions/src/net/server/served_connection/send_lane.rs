@@ -130,7 +130,7 @@ impl SendLane {
 
     /// The next request that has come, or that a walk ahead leads to, and its number. `None` when there is none now, or
     /// never again.
-    pub(super) fn next(&mut self) -> Result<Option<(PeerRequest, u64)>, NetFault> {
+    pub(super) fn next_request(&mut self) -> Result<Option<(PeerRequest, u64)>, NetFault> {
         while !self.is_over && self.requested.has_room() {
             // What was requested behind it stays in the connection until then.
             if let Some(next) = self.next_of_run() {
@@ -148,7 +148,7 @@ impl SendLane {
                 }
                 received => {
                     let (body, number) = received?;
-                    match self.unless_of_walk(decode(&body)?)? {
+                    match self.handle_walk_request(decode(&body)?)? {
                         Some(PeerRequest::ReadOn { file, at, len, block_len, sum }) => {
                             self.run = Some(ReadRun::new(number, file, at.0, len.0, block_len, sum)?);
                         }
@@ -206,7 +206,7 @@ impl SendLane {
     /// Handles what is requested about a walk ahead; gives other requests back.
     ///
     /// Errors: a request that does not fit the session.
-    fn unless_of_walk(&mut self, ask: PeerRequest) -> Result<Option<PeerRequest>, NetFault> {
+    fn handle_walk_request(&mut self, ask: PeerRequest) -> Result<Option<PeerRequest>, NetFault> {
         match (ask, &mut self.ahead) {
             (
                 PeerRequest::Ahead {
@@ -392,7 +392,7 @@ impl SendLane {
             ahead.iter_mut().for_each(|ahead| ahead.credit.handle_frame(body.len()));
             channel.put_message(&body, number)
         };
-        owners.tell(answer, &handles.own_names, put)?;
+        owners.send_with_names(answer, &handles.own_names, put)?;
         if is_unwanted {
             self.leave(number)?;
             return self.put(Answer::Done, number);

@@ -15,7 +15,7 @@ use datapump_core::wire::SOURCES_MAX;
 use datapump_core::wire::session::{Begin, Direction};
 use minicbor::bytes::ByteVec;
 
-use super::places::of_user;
+use super::places::resolve_for_user;
 use crate::count_ahead::served_root::ServedRoot;
 use crate::problem::{Class, Operation, Problem};
 use datapump_files::disk::names;
@@ -26,21 +26,21 @@ const BYTES_MAX: usize = 900 << 10;
 /// What the places stand for, where the caller wants to know and may.
 ///
 /// Errors: more than a message holds.
-pub(super) fn expanded(root: &ServedRoot, begin: &Begin) -> Result<Option<Vec<ByteVec>>, Problem> {
+pub(super) fn expand_patterns(root: &ServedRoot, begin: &Begin) -> Result<Option<Vec<ByteVec>>, Problem> {
     let ServedRoot::User(home) = root else { return Ok(None) };
     if begin.expands != Some(true) || begin.way != Direction::Pull {
         return Ok(None);
     }
     let mut all: Vec<ByteVec> = Vec::new();
     for typed in &begin.sources {
-        all.extend(matched(home, typed)?);
-        is_told_whole(&all, typed)?;
+        all.extend(match_pattern(home, typed)?);
+        check_fits(&all, typed)?;
     }
     Ok(Some(all))
 }
 
 /// Errors: these names are more than a message holds.
-fn is_told_whole(all: &[ByteVec], typed: &[u8]) -> Result<(), Problem> {
+fn check_fits(all: &[ByteVec], typed: &[u8]) -> Result<(), Problem> {
     // So much is a name of its own in a message.
     const EACH: usize = 9;
     let bytes: usize = all.iter().map(|place| place.len() + EACH).sum();
@@ -52,7 +52,7 @@ fn is_told_whole(all: &[ByteVec], typed: &[u8]) -> Result<(), Problem> {
 }
 
 /// The places that a pattern matches; the pattern itself if none do, or if it exists by that name.
-fn matched(home: &Path, typed: &[u8]) -> Result<Vec<ByteVec>, Problem> {
+fn match_pattern(home: &Path, typed: &[u8]) -> Result<Vec<ByteVec>, Problem> {
     if !has_wildcards(typed) || stands(home, typed) {
         return Ok(vec![typed.to_vec().into()]);
     }
@@ -60,8 +60,8 @@ fn matched(home: &Path, typed: &[u8]) -> Result<Vec<ByteVec>, Problem> {
     for component in typed.split_inclusive(|byte| *byte == b'/') {
         let mut next = Vec::new();
         for above in &found {
-            next.extend(below(home, above, component));
-            is_told_whole(&next, typed)?;
+            next.extend(match_component(home, above, component));
+            check_fits(&next, typed)?;
         }
         found = next;
     }
@@ -74,18 +74,18 @@ fn matched(home: &Path, typed: &[u8]) -> Result<Vec<ByteVec>, Problem> {
 
 /// A link without an end stands, too. With a slash behind it a name is that of a folder.
 fn stands(home: &Path, place: &[u8]) -> bool {
-    let path = of_user(home, Path::new(OsStr::from_bytes(place)));
+    let path = resolve_for_user(home, Path::new(OsStr::from_bytes(place)));
     path.is_ok_and(|path| path.symlink_metadata().is_ok())
 }
 
 /// The places one component further on, which may end in a slash.
-fn below(home: &Path, above: &[u8], component: &[u8]) -> Vec<ByteVec> {
+fn match_component(home: &Path, above: &[u8], component: &[u8]) -> Vec<ByteVec> {
     let (name, slash) = match component.strip_suffix(b"/") {
         Some(name) => (name, &b"/"[..]),
         None => (component, &b""[..]),
     };
     let is_pattern = has_wildcards(name);
-    let names = if is_pattern { listed(home, above, name) } else { vec![name.to_vec()] };
+    let names = if is_pattern { list_matching(home, above, name) } else { vec![name.to_vec()] };
     // What begins so would be taken for somebody's home folder.
     let is_home = |name: &[u8]| is_pattern && above.is_empty() && name.starts_with(b"~");
     let first = |name: &[u8]| if is_home(name) { &b"./"[..] } else { &b""[..] };
@@ -93,8 +93,8 @@ fn below(home: &Path, above: &[u8], component: &[u8]) -> Vec<ByteVec> {
 }
 
 /// The names of a folder that match. One that cannot be read has none.
-fn listed(home: &Path, folder: &[u8], pattern: &[u8]) -> Vec<Vec<u8>> {
-    let path = of_user(home, Path::new(OsStr::from_bytes(folder)));
+fn list_matching(home: &Path, folder: &[u8], pattern: &[u8]) -> Vec<Vec<u8>> {
+    let path = resolve_for_user(home, Path::new(OsStr::from_bytes(folder)));
     // To open a device may have effects.
     let folder = path.ok().filter(|path| path.is_dir());
     let Some(open) = folder.and_then(|path| names::open_path(&path).ok()) else { return Vec::new() };
@@ -141,10 +141,10 @@ mod tests {
             ("~nobody/*", &["~nobody/*"]),
             ("?y", &["./~y"]),
         ] {
-            let found = matched(home.path(), typed.as_bytes()).expect("few names");
+            let found = match_pattern(home.path(), typed.as_bytes()).expect("few names");
             let found: Vec<String> = found.iter().map(|it| String::from_utf8_lossy(it).into()).collect();
             assert_eq!(found, expected, "{typed}");
         }
-        assert_eq!(matched(home.path(), absolute.as_bytes()).expect("few names").len(), 2);
+        assert_eq!(match_pattern(home.path(), absolute.as_bytes()).expect("few names").len(), 2);
     }
 }

@@ -4,7 +4,7 @@
 
 use datapump_core::wire::session::Direction;
 
-use super::places::{ServedTo, of_user};
+use super::places::{ServedTo, resolve_for_user};
 use super::refused;
 use crate::count_ahead::served_root::ServedRoot;
 use crate::problem::Problem;
@@ -17,7 +17,7 @@ const LINK_DEST_MAX: usize = 64;
 /// user, where this side writes.
 ///
 /// Errors: links would be made or followed below a folder that is served.
-pub(super) fn found_here(to: ServedTo<'_>, options: Options) -> Result<Options, Problem> {
+pub(super) fn resolve_link_dest(to: ServedTo<'_>, options: Options) -> Result<Options, Problem> {
     let ServedTo { root, way, shown } = to;
     refuse_to_follow(to, &options)?;
     let paths = options.links.link_dest.iter();
@@ -28,7 +28,7 @@ pub(super) fn found_here(to: ServedTo<'_>, options: Options) -> Result<Options, 
             return Err(refused(shown, "--link-dest names more folders than the other host takes (64)"));
         }
         (ServedRoot::User(home), Direction::Push) => {
-            paths.map(|path| of_user(home, path)).collect::<Result<_, _>>()?
+            paths.map(|path| resolve_for_user(home, path)).collect::<Result<_, _>>()?
         }
         (ServedRoot::Folder(_) | ServedRoot::Null { .. }, Direction::Push) => {
             return Err(refused(shown, "--link-dest is for hosts that are reached over ssh"));

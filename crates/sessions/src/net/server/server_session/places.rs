@@ -29,13 +29,15 @@ pub(super) struct ServedTo<'begin> {
 pub(super) fn sources_of(to: ServedTo<'_>, places: &[ByteVec]) -> Result<Vec<PathBuf>, Problem> {
     let sources = places.iter().map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)));
     match (to.root, to.way) {
-        (ServedRoot::User(home), Direction::Pull) => sources.map(|path| of_user(home, &path)).collect(),
+        (ServedRoot::User(home), Direction::Pull) => {
+            sources.map(|path| resolve_for_user(home, &path)).collect()
+        }
         _ => Ok(sources.collect()),
     }
 }
 
 /// A place as the far user's shell would take it.
-pub(super) fn of_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
+pub(super) fn resolve_for_user(home: &Path, shown: &Path) -> Result<PathBuf, Problem> {
     let bytes = shown.as_os_str().as_bytes();
     match bytes {
         b"~" => Ok(home.to_path_buf()),
@@ -74,21 +76,21 @@ pub(super) fn refuse_backups_elsewhere(to: ServedTo<'_>, options: &Options) -> R
 }
 
 /// The folders above what is written, where missing ones are to be made. `None` where nothing is to be made.
-pub(super) fn above(to: ServedTo<'_>, options: &Options) -> Result<Option<PathAbove>, Problem> {
+pub(super) fn folders_above(to: ServedTo<'_>, options: &Options) -> Result<Option<PathAbove>, Problem> {
     let ServedTo { root, way, shown } = to;
     if !options.place.make_path || way != Direction::Push {
         return Ok(None);
     }
     Ok(match root {
         ServedRoot::Folder(root) => Some(PathAbove::beneath(Arc::clone(root), shown)),
-        ServedRoot::User(home) => Some(PathAbove::of(of_user(home, shown)?, shown)),
+        ServedRoot::User(home) => Some(PathAbove::of(resolve_for_user(home, shown)?, shown)),
         ServedRoot::Null { .. } => None,
     })
 }
 
 /// Finds what is written, once: beneath the served folder, or as its user would. What is to be made for it is promised. For a
 /// client that may not learn what exists, a name that cannot be opened is a name as all others.
-pub(super) fn target(
+pub(super) fn find_target(
     ServedTo { root, shown, .. }: ServedTo<'_>,
     above: Option<&PathAbove>,
     reads: bool,
@@ -102,7 +104,9 @@ pub(super) fn target(
             let found = beneath(root, shown);
             Some(if reads { found? } else { found.or_else(|_| name_beneath(root, shown))? })
         }
-        ServedRoot::User(home) => Some(PathAt::find(&Disk::Os, &of_user(home, shown)?).shown_as(shown)),
+        ServedRoot::User(home) => {
+            Some(PathAt::find(&Disk::Os, &resolve_for_user(home, shown)?).shown_as(shown))
+        }
     })
 }
 

@@ -68,7 +68,7 @@ pub(super) fn hidden<Found>(
 }
 
 /// The event as a client may see it that may not learn what exists; `None` if it may not see it.
-pub(super) fn told(server: &ServeOptions, event: Event) -> Option<Event> {
+pub(super) fn visible_event(server: &ServeOptions, event: Event) -> Option<Event> {
     match event {
         event if server.reads => Some(event),
         Event::File { .. } | Event::Problem(_) => Some(event),
@@ -81,7 +81,7 @@ pub(super) fn told(server: &ServeOptions, event: Event) -> Option<Event> {
 }
 
 /// The report without the counts that tell what existed.
-pub(super) fn report(server: &ServeOptions, report: Report) -> Report {
+pub(super) fn visible_report(server: &ServeOptions, report: Report) -> Report {
     if server.reads {
         return report;
     }

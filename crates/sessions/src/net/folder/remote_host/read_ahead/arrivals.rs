@@ -171,7 +171,7 @@ impl AheadState {
     }
 
     /// The numbers to report now as unwanted, without those that arrived meanwhile or never will. They are taken.
-    pub(super) fn next_unwanted(&mut self) -> Vec<u64> {
+    pub(super) fn take_unwanted(&mut self) -> Vec<u64> {
         let mut next = Vec::new();
         while self.told.len() < TOLD_MAX
             && let Some(number) = self.unwanted.pop_front()
@@ -260,7 +260,7 @@ impl AheadState {
         if matches!(*item.answer, Answer::Folder { .. }) {
             self.lists.insert(number, AheadLists::default())?;
         }
-        self.announce_behind(number, &item.answer)?;
+        self.announce_following(number, &item.answer)?;
         self.blocks_bytes += item.block_bytes();
         self.items.insert(number, AheadItem::Came(Box::new(item)))?;
         Ok(())
@@ -277,7 +277,7 @@ impl AheadState {
             }
             _ => drop(self.told.remove(&number)),
         }
-        let follows = self.announce_behind(number, &item.answer)?;
+        let follows = self.announce_following(number, &item.answer)?;
         self.drop_all(follows.into_iter().collect());
         Ok(())
     }
@@ -363,7 +363,7 @@ impl AheadState {
     }
 
     /// Announces what follows an answer, and gives its number: the folder or file of a place, the block of a file.
-    fn announce_behind(&mut self, number: u64, answer: &Answer) -> Result<Option<u64>, NotTaken> {
+    fn announce_following(&mut self, number: u64, answer: &Answer) -> Result<Option<u64>, NotTaken> {
         let (follows, meta) = match answer {
             Answer::File { meta, follows: Some(follows), .. } => (*follows, Some(meta)),
             Answer::Meta { meta, .. } if number < number_of_look(self.places) && is_walked(meta) => {

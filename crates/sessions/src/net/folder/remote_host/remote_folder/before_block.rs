@@ -167,7 +167,7 @@ fn keep(
             Err(Trouble::Fault(changed("changed while it was read", None)))
         };
     }
-    let bytes = weight::of_attributes(&attributes);
+    let bytes = weight::attributes_bytes(&attributes);
     if let Some(charge) = charge {
         drop(small.charge.set(charge));
     } else if bytes > UNCHARGED_BYTES {

@@ -92,13 +92,20 @@ impl RemoteFolder {
             }
         });
         let mut opened = HashMap::new();
-        host.ask_together(&mut own.chain(below), &mut |what, answer| self.looked(&mut opened, what, answer))?;
+        host.request_together(&mut own.chain(below), &mut |what, answer| {
+            self.keep_answer(&mut opened, what, answer)
+        })?;
         Ok(names)
     }
 
     /// Keeps an answer in the folder that holds the name. A folder that is open there and not kept here is given back.
     /// `opened`: the folders that were opened until then, by their numbers.
-    fn looked(&self, opened: &mut HashMap<u64, Arc<RemoteFolder>>, what: LookRequest<'_>, answer: OneAnswer) {
+    fn keep_answer(
+        &self,
+        opened: &mut HashMap<u64, Arc<RemoteFolder>>,
+        what: LookRequest<'_>,
+        answer: OneAnswer,
+    ) {
         let host = &self.remote_host;
         let (number, (above, name), found) = match (what, answer) {
             (LookRequest::Own(name), Ok((answer, charge))) => {

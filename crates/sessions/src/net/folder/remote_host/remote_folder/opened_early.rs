@@ -75,15 +75,15 @@ impl RemoteFolder {
                 ((name, Some(number)), self.open_request(number, name))
             }
         });
-        host.ask_together(&mut asks, &mut |(name, number), answer| {
+        host.request_together(&mut asks, &mut |(name, number), answer| {
             let Ok((answer, charge)) = answer else { return };
             let found = match (number, &answer) {
                 (Some(number), Answer::File { .. }) => {
                     let opened_as = OpenedAs::Name(Arc::clone(self), name.clone());
-                    host.file(number, answer, charge, opened_as).ok().map(EarlyFile::Open)
+                    host.open_file_from(number, answer, charge, opened_as).ok().map(EarlyFile::Open)
                 }
                 (Some(_), _) => None,
-                (None, _) => self.empty_of(answer, charge).map(EarlyFile::Empty),
+                (None, _) => self.empty_file_from(answer, charge).map(EarlyFile::Empty),
             };
             found.and_then(|found| self.early().insert(name.clone(), found));
         })?;
@@ -111,7 +111,7 @@ impl RemoteFolder {
             (Some(follows), _) => match host.take_ahead(follows.number(), false) {
                 Ok(Some(item)) => {
                     let (answer, charge) = item.answer.into_parts();
-                    self.empty_of(answer, charge)
+                    self.empty_file_from(answer, charge)
                 }
                 Ok(None) => None,
                 Err(fault) => return Err(host.lost(&fault)),
@@ -121,8 +121,8 @@ impl RemoteFolder {
                 Some(EarlyFile::Empty(empty)) => Some(empty),
                 _ => {
                     let (mut ask, mut found) = (iter::once(((), self.fetch_request(&name.name))), None);
-                    host.ask_together(&mut ask, &mut |(), answer| {
-                        found = answer.ok().and_then(|(answer, charge)| self.empty_of(answer, charge));
+                    host.request_together(&mut ask, &mut |(), answer| {
+                        found = answer.ok().and_then(|(answer, charge)| self.empty_file_from(answer, charge));
                     })?;
                     found
                 }
@@ -137,7 +137,7 @@ impl RemoteFolder {
     }
 
     /// The empty file of an answer; `None` for any other. A fault may show that the other side is too old for such requests.
-    fn empty_of(&self, answer: Answer, charge: Charge) -> Option<EmptyFile> {
+    fn empty_file_from(&self, answer: Answer, charge: Charge) -> Option<EmptyFile> {
         match answer {
             Answer::File { meta, attributes, .. } if meta.size_bytes.0 == 0 => {
                 Some((from_wire(&meta), named(attributes), charge))

@@ -113,7 +113,7 @@ impl RemoteFolder {
         let file = self.remote_host.number();
         let opened_as = OpenedAs::Name(Arc::clone(self), name.to_owned());
         let (answer, charge) = self.remote_host.ask(&self.open_request(file, name), path)?;
-        self.remote_host.file(file, answer, charge, opened_as)
+        self.remote_host.open_file_from(file, answer, charge, opened_as)
     }
 }
 
@@ -121,13 +121,13 @@ impl RemoteHost {
     /// Opens the file of a place.
     pub(crate) fn open_place(self: &Arc<RemoteHost>, place: u32, path: &Path) -> Result<RemoteFile, Problem> {
         let ask = |file| PeerRequest::OpenPlace { file, place };
-        match self.take_or_ask(Some(number_of_root(place)), ask, path)? {
+        match self.take_or_request(Some(number_of_root(place)), ask, path)? {
             (number, Answer::Stream { bytes }, _) => {
                 let bytes = bytes.map(|bytes| bytes.0);
                 Ok(RemoteFile::Stream(StreamFile { number, bytes }))
             }
             (number, answer, charge) => {
-                self.file(number, answer, charge, OpenedAs::Place(place)).map(RemoteFile::Open)
+                self.open_file_from(number, answer, charge, OpenedAs::Place(place)).map(RemoteFile::Open)
             }
         }
     }
@@ -135,7 +135,7 @@ impl RemoteHost {
     /// The open file of an answer.
     ///
     /// Errors: it is another answer, or the ranges in it make no sense.
-    pub(in crate::net::folder::remote_host) fn file(
+    pub(in crate::net::folder::remote_host) fn open_file_from(
         self: &Arc<RemoteHost>,
         number: u64,
         answer: Answer,
@@ -176,7 +176,7 @@ impl RemoteHost {
     ) -> Result<OpenFile, Problem> {
         let file = self.number();
         let (answer, charge) = self.ask(&PeerRequest::OpenPlace { file, place }, path)?;
-        self.file(file, answer, charge, OpenedAs::Place(place))
+        self.open_file_from(file, answer, charge, OpenedAs::Place(place))
     }
 }
 

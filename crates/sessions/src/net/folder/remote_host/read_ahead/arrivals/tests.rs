@@ -59,7 +59,7 @@ fn come_with(
     block: Option<Vec<u8>>,
 ) -> Result<(), NotTaken> {
     let frames_bytes = state.credit.handle_frame(100)?;
-    let bytes = crate::net::folder::weight::of_answer(&answer);
+    let bytes = crate::net::folder::weight::answer_bytes(&answer);
     let answer = ChargedValue::new(answer, bytes, share)?;
     state.handle(Arrival { number, answer, block: block.map(|bytes| ([0; 32], bytes)), frames_bytes })
 }
