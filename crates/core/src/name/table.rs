@@ -177,8 +177,8 @@ fn is_outside_bounds(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     why.map_or(NEXT, |why| perform(NameAction::Skip(SkipReason::OutOfBounds(why))))
 }
 
-/// **Skip**; a folder with all below it. A name whose place held a folder that was removed for it is an existing one.
-/// rsync: the same (T).
+/// **Skip**; a folder with all below it, where names of a list are looked at first (1). A name whose place held a folder
+/// that was removed for it is an existing one. rsync: the same (T).
 fn exists_not(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if flags.compares() || !flags.existing || facts.was_cleared {
         return NEXT;

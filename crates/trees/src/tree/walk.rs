@@ -177,6 +177,11 @@ pub(crate) fn enter(at: BatchName<'_>, source: OpenedSource, existing: Option<&M
     }
 }
 
+/// Goes into a folder that is not copied, for names of a list that lie in it: each of them is looked at.
+pub(crate) fn enter_skipped(at: BatchName<'_>) -> Result<(), Problem> {
+    open_source(at)?.map_or(Ok(()), |source| enter_both(at, source, None, true))
+}
+
 /// A folder is missing where no room is left. What would lie in it is counted, too.
 pub(crate) fn enter_missing(at: BatchName<'_>, source: OpenedSource) -> Result<(), Problem> {
     at.shared.ledger.leave_missing(0);

@@ -200,6 +200,36 @@ fn a_missing_name_of_a_list_is_an_error_on_one_host_and_between_two() {
     }
 }
 
+/// A name below a folder that is copied whole, or that `--existing` leaves out, is looked at like any other of the list.
+#[test]
+fn a_missing_name_is_an_error_where_its_folder_is_copied_whole_or_not_at_all() {
+    let home = Home::new();
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, to) = (hosts.source("from"), hosts.target("to"));
+        make(&home, &[&format!("{from}/s/a"), &format!("{from}/s/d/f")]);
+        fs::write(home.path("list"), "s/d/f\ns/d/missing\n").expect("room");
+        for dry in [&[][..], &["-n"]] {
+            let relative = [&["copy", "--relative"][..], dry].concat();
+            let existing = [&["copy", "--relative", "--existing"][..], dry].concat();
+            let listed = [&["copy", "--existing", "--files-from", "list"][..], dry].concat();
+            for (words, named, missing, is_copied) in [
+                (&relative, &["from/./s/", "from/./s/missing"][..], "s/missing'", true),
+                (&relative, &["from/./s/d", "from/./s/d/no/missing"], "s/d/no'", true),
+                (&existing, &["from/./s/a", "from/./s/missing"], "s/missing'", false),
+                (&listed, &["from"], "s/d/missing'", false),
+            ] {
+                let _ = fs::remove_dir_all(home.path(&to));
+                make_folder(&home, &to);
+                let run = hosts.pump(words, named, "to");
+                expect(&run, 23, &[missing, "No such file"], &format!("{way:?} {words:?} {named:?}"));
+                let is_there = home.path(&format!("{to}/s/d/f")).exists();
+                assert_eq!(is_there, is_copied && dry.is_empty(), "{way:?} {words:?} {named:?}");
+            }
+        }
+    }
+}
+
 /// A pattern for folders hides those of the source, and protects those of the target: a file of that name is neither.
 #[test]
 fn a_file_in_the_place_of_an_excluded_folder_is_removed() {

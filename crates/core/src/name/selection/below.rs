@@ -48,8 +48,7 @@ impl Select {
                 steps.push(ListStep::Up);
                 continue;
             };
-            let is_listed = depth < DEPTH_MAX && !list.is_whole(&path);
-            let Some(below) = list.names.get(&path).filter(|_| is_listed) else { continue };
+            let Some(below) = list.names.get(&path).filter(|_| depth < DEPTH_MAX) else { continue };
             depth += 1;
             steps.push(ListStep::Down(name_of(&path)));
             next.push(None);

@@ -173,11 +173,9 @@ impl Select {
         let Some(list) = &self.list else { return Listing::Folder };
         let path = folder();
         let path = path.as_ref().as_os_str().as_encoded_bytes();
-        if list.is_whole(path) {
-            return Listing::Folder;
-        }
+        // Names of the list below a folder that comes with all in it are listed, too: one that is missing is a problem.
         let listed: Vec<Vec<u8>> = list.names.get(path).into_iter().flatten().cloned().collect();
-        if !list.with_contents.contains(path) {
+        if !list.with_contents.contains(path) && !list.is_whole(path) {
             Listing::Listed(listed)
         } else if listed.is_empty() {
             Listing::Folder

@@ -30,6 +30,10 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
     if let Some(to) = absent_folder(shared, item) {
         let why = update_existing::why_skipped(SkipReason::NotExisting).unwrap_or_default();
         shared.ledger.note(|| format!("'{}': not changed: {why}", shown_path(&to.path)));
+        if let Some(from) = item.source.path().filter(|_| shared.trees.select.is_list()) {
+            let started = begin_tree::begin_skipped(shared, item, from, &to.path);
+            started.unwrap_or_else(|problem| shared.ledger.report(problem));
+        }
         return shared.trees.walked(&shared.ledger.watch);
     }
     if !is_unclaimed(shared, item) {

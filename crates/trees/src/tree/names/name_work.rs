@@ -456,7 +456,18 @@ impl NameWork<'_> {
             None => left_out::report_skipped(shared, &self.at.source_path(), reason),
         }
         self.meta.iter().for_each(|meta| shared.skip_named(&self.at.directory().root, meta));
+        if reason == SkipReason::NotExisting && self.is_folder_with_listed() {
+            return walk::enter_skipped(self.at);
+        }
         Ok(())
+    }
+
+    /// Whether it is a folder of a walk, and the list has names below it.
+    fn is_folder_with_listed(&self) -> bool {
+        let at = self.at;
+        let is_walked_folder =
+            self.machine.facts.kind == Some(FileKind::Folder) && !at.directory().root.is_named();
+        is_walked_folder && at.shared.trees.select.has_below(|| at.relative(), &at.name.name)
     }
 
     /// Reports or counts an existing entry that stays as it is.

@@ -98,6 +98,17 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
     Ok(())
 }
 
+/// Begins a tree of which nothing is copied, for the names of a list that lie in it: each of them is looked at.
+pub(crate) fn begin_skipped(shared: &Shared<'_>, item: &Item, from: &Path, to: &Path) -> Result<(), Problem> {
+    let source = source_of(shared, item.number, from)?;
+    shared.trees.select.begin(from, &item.patterns_above);
+    let traits = Traits { fresh: true, source_magic: source.origin()?.magic(), ..Traits::default() };
+    let mut root = Root::new(&source.meta, to, None, List::begun(None));
+    describe_root(shared, &mut root, item, BackupPlace::default());
+    put_up(shared, Directory::new(None, &Arc::new(root), source, None, traits, Vec::new()));
+    Ok(())
+}
+
 /// The tree of an earlier source that goes to the same folder, whose list is that of all of these.
 fn first_of_list(shared: &Shared<'_>, number: u32) -> Option<Arc<Root>> {
     let earlier: Vec<u32> = shared.trees.guard.claims().merged_with(number).collect();
@@ -189,6 +200,24 @@ fn describe_root(shared: &Shared<'_>, root: &mut Root, item: &Item, backups: Bac
     root.backups = backups;
 }
 
+/// Reports in which attributes that are compared the two roots differ.
+fn compare_roots(
+    shared: &Shared<'_>,
+    source: &FolderSide,
+    target: &FolderSide,
+    to: &Path,
+) -> Result<(), Problem> {
+    let comparison = &shared.settings.options.comparison;
+    if !comparison.content_only {
+        compare_attributes::compare_mode_and_time(shared, &source.path(), to, &source.meta, &target.meta);
+    }
+    if comparison.compare_attributes {
+        compare_attributes::owner(shared, &source.path(), to, &source.meta, &target.meta);
+        compare_attributes::of_folders(shared, source, target)?;
+    }
+    Ok(())
+}
+
 /// Begins a tree of which nothing is made: a dry run, whose target may not exist yet, or a comparison.
 fn begin_unwritten(
     shared: &Shared<'_>,
@@ -213,17 +242,8 @@ fn begin_unwritten(
     if !shared.settings.compares && !keeps {
         report_root(shared, &source, to, target.as_deref());
     }
-    let is_compared = shared.settings.compares && !keeps;
-    if let Some(target) =
-        target.as_ref().filter(|_| is_compared && !shared.settings.options.comparison.content_only)
-    {
-        compare_attributes::compare_mode_and_time(shared, &source.path(), to, &source.meta, &target.meta);
-    }
-    if let Some(target) =
-        target.as_ref().filter(|_| is_compared && shared.settings.options.comparison.compare_attributes)
-    {
-        compare_attributes::owner(shared, &source.path(), to, &source.meta, &target.meta);
-        compare_attributes::of_folders(shared, &source, target)?;
+    if let Some(target) = target.as_ref().filter(|_| shared.settings.compares && !keeps) {
+        compare_roots(shared, &source, target, to)?;
     }
     let earlier = target
         .as_ref()
