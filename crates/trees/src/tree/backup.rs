@@ -336,7 +336,7 @@ pub(crate) fn replace_entry<T>(
     let lists = |name: &OsStr| listing::source_lists(shared, directory, name);
     let open = || Some(Arc::clone(&directory.source));
     let source = BackupSource { lists: &lists, open: &open };
-    let aside = set_aside_in_tree(shared, &*directory.root, &**target, Some(source), taken)?;
+    let aside = set_aside_in_tree(shared, &directory.root, target, Some(source), taken)?;
     replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo(taken.folder, taken.name))
 }
 

@@ -223,7 +223,7 @@ fn a_missing_name_is_an_error_where_its_folder_is_copied_whole_or_not_at_all() {
                 make_folder(&home, &to);
                 let run = hosts.pump(words, named, "to");
                 expect(&run, 23, &[missing, "No such file"], &format!("{way:?} {words:?} {named:?}"));
-                let is_there = home.path(&format!("{to}/s/d/f")).exists();
+                let is_there = home.path(format!("{to}/s/d/f")).exists();
                 assert_eq!(is_there, is_copied && dry.is_empty(), "{way:?} {words:?} {named:?}");
             }
         }

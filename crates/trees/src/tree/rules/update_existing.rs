@@ -223,7 +223,7 @@ pub(crate) fn keep_if_equal(
             left(shared, entry, meta, &existing, why_left(LeaveReason::EqualInContent))?;
         }
         NameStep::Perform(NameAction::SetAttributes) => {
-            adjust_attributes(shared, entry, &name, meta, &existing)?
+            adjust_attributes(shared, entry, &name, meta, &existing)?;
         }
         _ => return Ok(false),
     }

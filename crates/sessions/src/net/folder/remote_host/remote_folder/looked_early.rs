@@ -93,7 +93,7 @@ impl RemoteFolder {
         });
         let mut opened = HashMap::new();
         host.request_together(&mut own.chain(below), &mut |what, answer| {
-            self.keep_answer(&mut opened, what, answer)
+            self.keep_answer(&mut opened, what, answer);
         })?;
         Ok(names)
     }
