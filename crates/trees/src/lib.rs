@@ -1,7 +1,7 @@
 //! Performs a job on one host: finds its targets, walks its folders, decides about each name, and keeps the list of what
 //! is done.
 //!
-//! A source folder is an [`origin::Origin`], on this host or another. The code that knows another host implements
+//! A source folder is an `origin::Origin`, on this host or another. The code that knows another host implements
 //! [`origin::source_host::SourceHost`] and [`origin::source_host::RemoteOrigin`].
 //!
 //! Must not know: sessions, messages, how another host is asked.

@@ -231,7 +231,7 @@ impl<'run> Performer<'run> {
     }
 
     /// Submits what was posted, and waits for the next reply of the other host. The wait is charged to the source, other time
-    /// to hashing. `None`: nothing for the pump, see [`LaneReply::Again`].
+    /// to hashing. `None`: nothing for the pump, see `LaneReply::Again`.
     pub fn receive_reply(&mut self) -> Result<Option<Answered>, NetFault> {
         self.submit();
         let start_ns = self.now_ns();
