@@ -109,3 +109,21 @@ fn the_list_stays_where_one_of_the_sources_is_not_whole() {
         assert!(!home.path("t/.pump-job").exists(), "{source}");
     }
 }
+
+#[test]
+fn what_goes_below_the_target_of_another_source_keeps_no_list_of_that() {
+    let home = Home::new();
+    ["outer", "inner", "t"].iter().for_each(|folder| make_folder(&home, folder));
+    for number in 0..4 {
+        noise_file(&home, &format!("outer/f{number}"), 500_000, number);
+    }
+    fs::write(home.path("inner/g"), "short").expect("room for a file");
+    let mut running = Running::start(home.command(&["copy", "--bwlimit=1MB", "-q", "outer/", "inner", "t"]));
+    eventually("the inner folder", || home.path("t/inner/g").exists() || running.has_ended());
+    running.signal(Signal::INT);
+    assert_eq!(running.end().status, 20);
+    assert!(home.path("t/.pump-job").exists(), "the outer one was cut");
+    let run = home.pump(&["copy", "outer/", "inner", "t"]);
+    expect(&run, 0, &[], "again");
+    assert!(!home.path("t/.pump-job").exists(), "{run:?}");
+}

@@ -149,6 +149,11 @@ impl TargetClaims {
         earlier.map(|rival| rival.number)
     }
 
+    /// Whether another source goes to this place, so far below the target of one.
+    pub(crate) fn has_target_at(&self, number: u32, below: &Path) -> bool {
+        self.rivals.get(&number).is_some_and(|rivals| rivals.inside.contains_key(below))
+    }
+
     fn add(&mut self, item: &Item) {
         self.sources.entry(item.number).or_insert_with(|| ClaimingSource {
             source: item.source.clone(),

@@ -43,11 +43,16 @@ pub(crate) fn find(
 ) -> Result<Unsettled, Problem> {
     // A backup is what stood there before, or what a run that was cut made and this one replaced.
     let is_backup = |folder: &File, name: &OsStr, kind| backup::is_backup(shared, tree, folder, name, kind);
+    // What another source of this command goes to has a list of its own, or is copied by this run.
+    let is_of_other = |folder: &FolderSide, name: &OsStr| {
+        let below = || folder.relative().join(name);
+        tree.shares_target && shared.trees.guard.claims().has_target_at(tree.number, &below())
+    };
     let mut found = Unsettled::default();
     let root = FolderSide::root_of(path, Arc::clone(root), &shared.trees.keeper)?;
     let mut folders = vec![root.opening_up(&shared.trees.opened_folders, None)];
     while let Some(folder) = folders.pop() {
-        for name in found.look_in(journal, &folder, &is_backup)? {
+        for name in found.look_in(journal, &folder, &is_backup, &is_of_other)? {
             folders.push(folder.child(&name)?);
         }
     }
@@ -74,12 +79,14 @@ impl Unsettled {
         journal: &TreeJournal,
         folder: &FolderSide,
         is_backup: &dyn Fn(&File, &OsStr, FileKind) -> bool,
+        is_of_other: &dyn Fn(&FolderSide, &OsStr) -> bool,
     ) -> Result<Vec<OsString>, Problem> {
         let (open, mut below) = (folder.file()?, Vec::new());
         for names in listed::name_batches(|cookie| listed::list(&open, cookie)) {
             let names = names.map_err(|errno| Problem::system(Operation::List, &folder.path(), errno.0))?;
             for Name { name, kind, .. } in names {
                 match kind {
+                    _ if is_of_other(folder, &name) => {}
                     Some(kind) if is_backup(&open, &name, kind) => {}
                     Some(FileKind::Folder) => below.push(name),
                     Some(FileKind::Regular) | None => {
