@@ -82,7 +82,7 @@ pub struct HostJob {
     above: Option<PathAbove>,
     /// Somebody else says where the target is: links in its place are not followed.
     is_confined: bool,
-    /// They may not learn what stands there.
+    /// They may not learn what exists there.
     hides_target: bool,
     /// What makes or inspects its blocks, and which of them are all that is moved.
     hook: Option<Arc<dyn BlockHook>>,
@@ -213,7 +213,7 @@ impl HostJob {
         HostJob { is_confined: true, ..self }
     }
 
-    /// Problems tell nothing of what stands at the target.
+    /// Problems tell nothing of what exists at the target.
     pub fn hides_target(self, hides_target: bool) -> HostJob {
         HostJob { hides_target, ..self }
     }

@@ -1,4 +1,4 @@
-//! When the list of a tree is begun: with the tree, or before the first file that it writes.
+//! When the list of a tree is started: with the tree, or before the first file that it writes.
 //!
 //! A run that leaves alone what is right (`--update`) may have nothing to do, and then writes nothing. As soon as it
 //! writes a file it needs a list like any other: after a cut or a failed sync only that tells the next run what may
@@ -44,7 +44,7 @@ pub(crate) struct List {
 
 impl List {
     /// It was begun with the tree; or nothing is written.
-    pub(crate) fn begun(journal: Option<TreeJournal>) -> Arc<List> {
+    pub(crate) fn started(journal: Option<TreeJournal>) -> Arc<List> {
         let is_begun = AtomicBool::new(true);
         Arc::new(List { journal: OnceLock::from(journal), is_begun, ..List::default() })
     }

@@ -18,7 +18,7 @@ pub(crate) mod names;
 pub(crate) mod rules;
 pub(crate) mod state;
 pub(crate) mod walk;
-pub(crate) mod work;
+pub(crate) mod worker;
 
 pub(crate) use state::{NamedFacts, Trees, most_lanes};
 

@@ -2,7 +2,7 @@
 //! otherwise.
 //!
 //! Only the file system knows which names it takes for the same (case, accents, widths, by tables of its own). So it is
-//! asked: a name of the source that the target does not list, but finds, stands there under another one.
+//! asked: a name of the source that the target does not list, but finds, exists there under another one.
 //!
 //! Must not know: what is done with the entries.
 
@@ -20,7 +20,7 @@ use crate::problem::{Operation, Problem};
 use datapump_files::disk::names;
 use datapump_files::identity::{FileId, id};
 
-/// Nothing stands under the name, or it is none that the file system could have: ENOENT, EINVAL, ENAMETOOLONG, EILSEQ.
+/// Nothing exists under the name, or it is none that the file system could have: ENOENT, EINVAL, ENAMETOOLONG, EILSEQ.
 const CANNOT_STAND: [Errno; 4] = [Errno::ENOENT, Errno::EINVAL, Errno::ENAMETOOLONG, Errno::EILSEQ];
 
 /// Entries of the target that have a name of the source in another spelling which is not listed there, with that name. Memory:

@@ -69,7 +69,7 @@ pub(crate) struct Root {
     pub(crate) backups: BackupPlace,
     /// Nothing is compared only.
     pub(crate) is_copied: bool,
-    /// What stands at the target may be of another source of the same command.
+    /// What exists at the target may be of another source of the same command.
     pub(crate) shares_target: bool,
     /// Paths that patterns are matched against begin with this: mostly nothing.
     pub(crate) patterns_above: PathBuf,

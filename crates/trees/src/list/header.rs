@@ -73,7 +73,7 @@ fn without_port(place: &str) -> &str {
     }
 }
 
-/// The header of a list that is begun now for this open folder.
+/// The header of a list that is started now for this open folder.
 pub(crate) fn new_header(folder: &File, source: &SourceRoot, options: &Options, is_new: bool) -> Header {
     let (target, mount) = root_of(folder);
     let life = Life { boot: boot(), mount, source: source.life, options: attribute_options_sum(options) };

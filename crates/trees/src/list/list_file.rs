@@ -1,4 +1,4 @@
-//! The list of an unfinished copy as it stands in a folder: whose it is, and what follows from its being there.
+//! The list of an unfinished copy as it lies in a folder: whose it is, and what follows from its being there.
 //!
 //! Must not know: who writes it (`journal`), what its marks say.
 

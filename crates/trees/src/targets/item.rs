@@ -23,18 +23,18 @@ pub const NULL_WANTS_SIZE: &str = "as a source null: needs a size, for example n
 /// Where one source goes.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
-    /// A file that stands there or will, behind all links.
+    /// A file that exists or will, behind all links.
     File(PathAt),
-    /// Character devices, pipes: written as a stream where they stand.
+    /// Character devices, pipes: written as a stream in place.
     Special(PathAt),
     /// A block device.
     Device(PathAt),
-    /// Several files or devices, each written where it stands.
+    /// Several files or devices, each written in place.
     Stripe(Arc<StripeTarget>),
     /// Standard output.
     Stream,
     Null,
-    /// A folder that stands there or will, for the content of a folder.
+    /// A folder that exists or will, for the content of a folder.
     Tree(PathAt),
     /// Nothing is written: compared with this file.
     Compare(PathAt),

@@ -91,7 +91,7 @@ impl SourceRemoval<'_> {
         let copy = || to.open(Access::Read);
         let is_copy = id(&meta) != id(&there) && self.is_copy(folder, name, &meta, &there, copy);
         if !is_copy {
-            self.tell_kept(source, &meta, &there);
+            self.report_kept(source, &meta, &there);
             return Ok(());
         }
         let wrong = |errno: Errno| Problem::system(Operation::Sync, target, errno.0);
@@ -120,7 +120,7 @@ impl SourceRemoval<'_> {
             && id(&meta) != id(&there)
             && self.is_copy(&folder, name, &meta, &there, copy);
         if !is_copy || !lead_to_same(&folder, name, target, new, meta.kind) {
-            self.tell_kept(source, &meta, &there);
+            self.report_kept(source, &meta, &there);
             return Ok(());
         }
         let synced = to.folder_to_sync().and_then(|folder| folder.sync());
@@ -191,7 +191,7 @@ impl SourceRemoval<'_> {
             }
             self.remove(&from, name, &meta, &source.path_of(name))?;
         } else {
-            self.tell_kept(&source.path_of(name), &meta, &there);
+            self.report_kept(&source.path_of(name), &meta, &there);
         }
         Ok(None)
     }
@@ -303,7 +303,7 @@ impl SourceRemoval<'_> {
         Ok(())
     }
 
-    fn tell_kept(&self, path: &Path, meta: &Meta, there: &Meta) {
+    fn report_kept(&self, path: &Path, meta: &Meta, there: &Meta) {
         // A newer file at the target was left alone, as was asked.
         if self.shared.trees.flags.newer_by_ns().is_some() && there.mtime_ns > meta.mtime_ns {
             return;

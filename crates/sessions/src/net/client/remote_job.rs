@@ -46,7 +46,7 @@ use datapump_files::followed::named_link;
 use datapump_files::stream;
 use relay::handle_reader_message;
 use session_problems::SessionProblems;
-use teller::{Closing, Teller, tell_notices};
+use teller::{Closing, Teller, report_notices};
 
 impl RemoteCopy {
     /// Performs the copy, as [`HostJob::run`] does on one host. A connection that is lost is made again, and the copy goes
@@ -243,7 +243,7 @@ impl RemoteCopy {
         let (report, talked) = std::thread::scope(|scope| {
             scope.spawn(|| teller.pass_on(events));
             let _closing = Closing(&teller);
-            tell_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
+            report_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
             let mut ending = ServedEnd::of(
                 scope.spawn(|| served_connection::serve_connections(&read_server, &handles, receiver)),
             );
@@ -339,7 +339,7 @@ impl RemoteCopy {
         let (outbox, connections) = (session.outbox.clone(), Arc::clone(&session.connections));
         let mut gave = SenderStats::default();
         let (report, talked) = std::thread::scope(|scope| {
-            tell_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
+            report_notices(scope, session.notices.take(), session.cancel.clone(), events, remote.to_string());
             let writer = scope.spawn(|| {
                 let report = job.run_reported(events);
                 connections.pools.close();

@@ -108,7 +108,7 @@ impl Sessions {
     }
 }
 
-/// A report with what stands at the target by all sessions: each walks all names, and counts those again that stay. An
+/// A report with what exists at the target by all sessions: each walks all names, and counts those again that stay. An
 /// earlier session completed so many files, which this one finds equal where no list tells of them.
 fn standing_once(report: Report, before: &Report, earlier: u64) -> Report {
     let found_equal = earlier.saturating_sub(report.files_before);

@@ -1,5 +1,5 @@
 //! What the user named one by one and goes to names in folders: gathered by the folder that holds it and the folder that
-//! it goes to. Each such group is dealt with as names of one folder of a tree. Folders that go to one folder are begun one
+//! it goes to. Each such group is dealt with as names of one folder of a tree. Folders that go to one folder are started one
 //! after the other: the list of the first one is that of all.
 //!
 //! Must not know: what becomes of a name, how folders are opened.

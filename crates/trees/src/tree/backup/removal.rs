@@ -15,7 +15,7 @@ pub(crate) fn remove_file(at: BatchName<'_>) -> Result<bool, Problem> {
     backup::replace_entry(at.shared, at.directory(), TakenName::gone(at.target()?, &at.name.name), remove)
 }
 
-/// Removes what stands there; false for a folder in which something is.
+/// Removes what exists there; false for a folder in which something is.
 pub(crate) fn remove(at: BatchName<'_>, kind: FileKind) -> Result<bool, Problem> {
     let target = at.target()?;
     let remove = || names::remove(target, &at.name.name, kind == FileKind::Folder);

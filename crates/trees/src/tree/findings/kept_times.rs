@@ -1,4 +1,4 @@
-//! Whether the time of a file that stands at the target tells what it seems to.
+//! Whether the time of a file that exists at the target tells what it seems to.
 //!
 //! That it is not the source's: only where the file system could have kept that time. Where it could not, each run would
 //! find another time and copy the file once more: there the content tells.

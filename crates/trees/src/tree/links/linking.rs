@@ -203,7 +203,7 @@ fn stands_at(shared: &Shared<'_>, entry: &TreeEntry) -> Option<Meta> {
     names::metadata(&*target.file().ok()?, &entry.name).ok()
 }
 
-/// Gives a file that stands at the target another name, or copies it for itself.
+/// Gives a file that exists at the target another name, or copies it for itself.
 fn link(
     shared: &Shared<'_>,
     copied: &Copied,

@@ -1,4 +1,4 @@
-//! Compares the content of a name with another file's by the one loop: with what stands at the target, with the file of
+//! Compares the content of a name with another file's by the one loop: with what exists at the target, with the file of
 //! `--link-dest`, with the other tree of `verify`.
 //!
 //! Must not know: what becomes of a name (`decide`, `finish`), how blocks are moved.

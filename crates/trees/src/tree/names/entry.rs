@@ -39,7 +39,7 @@ const SYNCED_MIN_BYTES: u64 = 4 << 20;
 /// A file must let its owner write to get extended attributes: xattr(7). Most modes do, and are right from the start.
 const WRITABLE: u32 = 0o600;
 
-/// How a new file is begun.
+/// How a new file is started.
 #[derive(Clone, Copy)]
 struct Staging<'run> {
     before: Before,

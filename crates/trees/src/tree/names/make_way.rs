@@ -1,4 +1,4 @@
-//! What stands at the target and is of another kind than the source: a folder in the place of a file, or the reverse.
+//! What exists at the target and is of another kind than the source: a folder in the place of a file, or the reverse.
 //!
 //! An entry that is no folder is replaced, as a file is by another file, and so is a folder in which nothing is. Any
 //! other is removed with `--delete` alone, when the rest of the copy is done without an error, and by itself: all else

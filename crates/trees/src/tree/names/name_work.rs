@@ -452,7 +452,7 @@ impl NameWork<'_> {
             return self.at.check_excluded_link(kind);
         }
         match update_existing::why_skipped(reason) {
-            Some(why) => update_existing::tell_kept(shared, &self.at.entry(), why),
+            Some(why) => update_existing::report_kept(shared, &self.at.entry(), why),
             None => left_out::report_skipped(shared, &self.at.source_path(), reason),
         }
         self.meta.iter().for_each(|meta| shared.skip_named(&self.at.directory().root, meta));
@@ -482,7 +482,7 @@ impl NameWork<'_> {
             return update_existing::report_committed(shared, &entry, &both.0, &both.1);
         }
         if self.machine.facts.kind == Some(FileKind::Folder) {
-            update_existing::tell_kept(shared, &entry, why);
+            update_existing::report_kept(shared, &entry, why);
             return Ok(());
         }
         let both = self.both()?;

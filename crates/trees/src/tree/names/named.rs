@@ -134,7 +134,7 @@ fn open_directory(shared: &Shared<'_>, group: &NamedGroup) -> Result<Arc<Directo
         put_on_devices(shared, side.as_deref());
     }
     let target_path = shown_folder_of(&at.path);
-    let mut root = Root::new(&source.meta, target_path, target_meta.as_ref(), List::begun(None));
+    let mut root = Root::new(&source.meta, target_path, target_meta.as_ref(), List::started(None));
     let is_lone = matches!(first.source, Place::Web(_) | Place::Stripe(_));
     root.named = Some(NamedRoot { is_alone: is_alone(shared), is_lone });
     root.shares_target = shared.trees.targets_overlap;

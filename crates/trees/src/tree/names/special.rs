@@ -61,10 +61,10 @@ pub(crate) fn check_can_be_made(at: BatchName<'_>, meta: &Meta) -> Result<(), Pr
 }
 
 /// In a folder of this user that only its mode closes, too. Gives what was made.
-fn placed(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<Option<FileId>, Problem> {
-    match at.directory().in_opened(|| replace(at, meta, stands)) {
+fn placed(at: BatchName<'_>, meta: &Meta, target_exists: bool) -> Result<Option<FileId>, Problem> {
+    match at.directory().in_opened(|| replace(at, meta, target_exists)) {
         // A pump that ended meanwhile took it for a leftover: such a temporary name cannot be locked.
-        Err(problem) if problem.class == Class::Missing => replace(at, meta, stands),
+        Err(problem) if problem.class == Class::Missing => replace(at, meta, target_exists),
         placed => placed,
     }
 }
@@ -77,7 +77,7 @@ fn not_made(kind: FileKind, path: &Path, errno: Errno, target: &File) -> Problem
 }
 
 /// Makes the link, pipe or device without attributes, and gives its temporary name; in an append-only folder the final one.
-fn make_temporary(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<OsString, Problem> {
+fn make_temporary(at: BatchName<'_>, meta: &Meta, target_exists: bool) -> Result<OsString, Problem> {
     let (target, path) = (at.target()?, at.target_path());
     // What a kill leaves under that name is swept by a run that finds a list.
     at.directory().root.list.begin(&at.shared.ledger, at.shared.settings.options, &at.shared.trees.devices);
@@ -88,7 +88,7 @@ fn make_temporary(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<OsStri
     let make = |temporary: &OsStr| make_one(meta, points_to.as_deref(), target, temporary);
     let temporary = if !at.directory().traits.append_only() {
         reserved::under_new_name(make).map(|(temporary, ())| temporary)
-    } else if stands {
+    } else if target_exists {
         return Err(final_name::append_only(&path));
     } else {
         // A temporary name would stay.
@@ -100,15 +100,15 @@ fn make_temporary(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<OsStri
 
 /// Makes a link, pipe or device with its attributes under a temporary name, and renames it to the final one, behind a backup if
 /// something exists there.
-fn replace(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<Option<FileId>, Problem> {
+fn replace(at: BatchName<'_>, meta: &Meta, target_exists: bool) -> Result<Option<FileId>, Problem> {
     let (target, path) = (at.target()?, at.target_path());
     let source_path = at.source_path();
     let wrong = |errno| not_made(meta.kind, &path, errno, target);
-    let temporary = make_temporary(at, meta, stands)?;
+    let temporary = make_temporary(at, meta, target_exists)?;
     let held = made::hold(target, &temporary, meta, &path)?;
     let (to, keep) = (AttributeHolder::Held(&held), at.shared.settings.options.attributes.keep);
     let handed_down = at.directory().traits.handed_down;
-    let stood = stands.then(|| replaced(target, &at.name.name, meta, keep)).flatten();
+    let stood = target_exists.then(|| replaced(target, &at.name.name, meta, keep)).flatten();
     let stood = stood.as_ref().map(AttributeHolder::Held);
     let new =
         New { made: true, bare: handed_down.is_none(), handed_down, shows_taken: false, replaced: stood };
@@ -119,7 +119,7 @@ fn replace(at: BatchName<'_>, meta: &Meta, stands: bool) -> Result<Option<FileId
     let done = kept.and_then(|kept| {
         at.shared.ledger.report_lost(kept.map_err(wrong)?, || path.clone());
         let taken = TakenName::taken(at.shared, target, &at.name.name, &held, Some(meta));
-        if stands {
+        if target_exists {
             backup::replace_entry(at.shared, at.directory(), taken, || {
                 let kept = |errno| final_name::of_kept(wrong(errno), target, &at.name.name);
                 names::rename(target, &temporary, target, &at.name.name).map_err(kept)
@@ -173,7 +173,7 @@ fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &O
     }
 }
 
-/// Whether what stands there is the same but for its attributes.
+/// Whether what target_exists there is the same but for its attributes.
 pub(crate) fn is_same_special(at: BatchName<'_>, meta: &Meta, there: &Meta) -> bool {
     if (meta.kind, meta.special_device) != (there.kind, there.special_device) {
         return false;

@@ -1,4 +1,4 @@
-//! What stands at the target and stays: told, its attributes put right, its other names linked to it.
+//! What exists at the target and stays: told, its attributes put right, its other names linked to it.
 //!
 //! Must not know: how it was found right, how files are copied.
 
@@ -46,17 +46,17 @@ pub(crate) fn why_skipped(reason: SkipReason) -> Option<&'static str> {
     }
 }
 
-/// What stands at the target stays, whatever it is.
-pub(crate) fn tell_kept(shared: &Shared<'_>, entry: &TreeEntry, why: &str) {
+/// What exists at the target stays, whatever it is.
+pub(crate) fn report_kept(shared: &Shared<'_>, entry: &TreeEntry, why: &str) {
     shared.ledger.note(|| {
         let path = entry.directory.target_path().join(&entry.name);
         format!("'{}': not changed: {why}", shown_path(&path))
     });
 }
 
-/// What stands at the target stays although it is not as the source. Other names of the file are dealt with without it.
+/// What exists at the target stays although it is not as the source. Other names of the file are dealt with without it.
 pub(crate) fn kept(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, why: &str) {
-    tell_kept(shared, entry, why);
+    report_kept(shared, entry, why);
     count_unchanged(shared, entry, meta);
     if meta.kind == FileKind::Regular {
         shared.ledger.count_kept(shared.trees.flags.newer_by_ns().is_some());
@@ -89,7 +89,7 @@ pub(crate) fn left(
     there: &Meta,
     why: &str,
 ) -> Result<(), Problem> {
-    tell_kept(shared, entry, why);
+    report_kept(shared, entry, why);
     stays(shared, entry, meta, there)
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn report_committed(
     meta: &Meta,
     there: &Meta,
 ) -> Result<(), Problem> {
-    tell_kept(shared, entry, why_left(LeaveReason::Ours));
+    report_kept(shared, entry, why_left(LeaveReason::Ours));
     let (flags, source) = (&shared.trees.flags, shared.settings.options.attributes.keep.given.of(meta));
     let is_right = flags.is_time_right(&source, there) && flags.is_owner_right(&source, there);
     if !is_right && !shared.settings.options.dry_run {

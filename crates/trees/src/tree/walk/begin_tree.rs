@@ -103,7 +103,7 @@ pub(crate) fn begin_skipped(shared: &Shared<'_>, item: &Item, from: &Path, to: &
     let source = source_of(shared, item.number, from)?;
     shared.trees.select.begin(from, &item.patterns_above);
     let traits = Traits { fresh: true, source_magic: source.origin()?.magic(), ..Traits::default() };
-    let mut root = Root::new(&source.meta, to, None, List::begun(None));
+    let mut root = Root::new(&source.meta, to, None, List::started(None));
     describe_root(shared, &mut root, item, BackupPlace::default());
     put_up(shared, Directory::new(None, &Arc::new(root), source, None, traits, Vec::new()));
     Ok(())
@@ -133,7 +133,7 @@ fn new_list(shared: &Shared<'_>, item: &Item, to: &Path, journal: Option<TreeJou
     if journal.is_none() && !is_content && shared.settings.target == Some(to) {
         shared.ledger.leaves(CutLeaves::NewFolder);
     }
-    List::begun(journal)
+    List::started(journal)
 }
 
 /// The `statfs(2)` type of a root's file system: of a new one that of the folder which it was made in.
@@ -256,7 +256,7 @@ fn begin_unwritten(
     let first = first_of_list(shared, item.number);
     let list = match &first {
         Some(first) => Arc::clone(&first.list),
-        None => List::begun(earlier.and_then(|folder| look(&folder))),
+        None => List::started(earlier.and_then(|folder| look(&folder))),
     };
     let source_magic = source.origin()?.magic();
     let link_dest = link_dest(shared, to)?;
@@ -318,7 +318,7 @@ fn open_list(
     path: &Path,
 ) -> Result<Arc<List>, Problem> {
     if shared.settings.in_order.is_some() {
-        return Ok(List::begun(None));
+        return Ok(List::started(None));
     }
     let folder = target.file()?;
     shared.trees.memory.expect_own_list(&folder);
@@ -337,7 +337,7 @@ fn open_list(
         }
         _ => {}
     }
-    Ok(List::begun(journal))
+    Ok(List::started(journal))
 }
 
 /// Folders are kept in mind where something is removed by that, or asked of it.

@@ -18,7 +18,7 @@ use datapump_core::wire::session::{Direction, Message, SenderStats};
 use datapump_engine::WAIT_MAX;
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault};
 
-use super::teller::{Closing, Teller, tell_notices};
+use super::teller::{Closing, Teller, report_notices};
 use super::{charged_places, why_lost, with_places};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::remote_copy::{Events, LastSession, RemoteCopy, SessionStart};
@@ -85,7 +85,7 @@ impl RemoteCopy {
         let events: Events<'_> = &|event| events(of_host(event, &from_host));
         let (report, talked) = std::thread::scope(|scope| {
             let source = SourceSide::of_session(&reading);
-            tell_notices(scope, reading.notices.take(), reading.cancel.clone(), events, from.to_string());
+            report_notices(scope, reading.notices.take(), reading.cancel.clone(), events, from.to_string());
             // It is heard while the other one begins, which may take a password.
             let (came, comes) = mpsc::channel();
             let dialled = reading.dial(scope, came, Arc::clone(&source.is_over));
@@ -133,7 +133,7 @@ impl RemoteCopy {
         std::thread::scope(|scope| {
             scope.spawn(|| teller.pass_on(events));
             let _closing = Closing(&teller);
-            tell_notices(scope, writing.notices.take(), writing.cancel.clone(), events, to.to_string());
+            report_notices(scope, writing.notices.take(), writing.cancel.clone(), events, to.to_string());
             let (came, comes) = mpsc::channel();
             let dialled = writing.dial(scope, came, Arc::clone(&source.is_over));
             scope.spawn(move || {

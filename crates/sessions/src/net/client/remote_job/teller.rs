@@ -95,7 +95,7 @@ impl Teller {
 }
 
 /// Tells aside why connections of a session are made otherwise than the first, until it is over.
-pub(crate) fn tell_notices<'scope>(
+pub(crate) fn report_notices<'scope>(
     scope: &'scope Scope<'scope, '_>,
     notices: Option<Receiver<String>>,
     cancel: CancelToken,

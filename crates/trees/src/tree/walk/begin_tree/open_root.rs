@@ -1,4 +1,4 @@
-//! Opens the target of a tree that stands there, or the folder in which it is made.
+//! Opens the target of a tree that exists, or the folder in which it is made.
 //!
 //! Must not know: what it becomes.
 

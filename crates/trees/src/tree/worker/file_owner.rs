@@ -22,7 +22,7 @@ use crate::tree::links::linking;
 use crate::tree::names::make_way;
 use crate::tree::rules::checked;
 use crate::tree::state::tree_file::{NamedFile, TreeFile};
-use crate::tree::work::TreeWorker;
+use crate::tree::worker::TreeWorker;
 use datapump_engine::Handle;
 use datapump_files::commit::{StagedFile, taken};
 use datapump_files::disk::{FileCalls, Folder};
