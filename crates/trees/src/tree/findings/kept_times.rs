@@ -51,10 +51,10 @@ fn made_ns(folder: &File, name: &OsStr, there: &Meta, rule: TimeRule) -> Option<
 
 pub(crate) fn says_nothing(shared: &Shared<'_>, folder: &File, source: &Meta, there: &Meta) -> bool {
     let options = shared.settings.options;
-    let is_anothers = there.uid != rustix::process::geteuid().as_raw() && !shared.trees.flags.gives_away;
+    let is_anothers = || there.uid != rustix::process::geteuid().as_raw() && !shared.trees.flags.gives_away;
     !all_tell_time(source.mtime_ns)
         // Only its owner may set its time: utimensat(2).
-        || (options.durability.inplace && is_anothers)
+        || (options.durability.inplace && is_anothers())
         || !keeps_times(shared, folder, there.device)
 }
 
