@@ -42,7 +42,7 @@ pub const CPU_FRACTION: f64 = 0.85;
 
 /// A quota that keeps the process from running for this part of the time is the cause, whoever it seems to wait for: it
 /// stands still wherever it is.
-const HELD_FRACTION: f64 = 0.5;
+pub const HELD_FRACTION: f64 = 0.5;
 
 /// The cause of a wait for one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -154,14 +154,25 @@ fn far_sink_that_syncs(bench: &Bench) -> Told {
 /// `pump` in a group that may compute for one part of fifty.
 fn quota(bench: &Bench, words: &[&str]) -> Told {
     let quota = Quota::new(2)?;
-    let command = |words: &[&str]| {
-        let inner = bench.here(words);
-        let mut outer = Command::new("sh");
-        outer.args(&quota.words()[1..]).arg(inner.get_program()).args(inner.get_args());
-        outer.current_dir(bench.home.path("")).stdin(Stdio::null());
-        outer
-    };
-    Some(bench.both(&command, words))
+    Some(bench.both(&|words| in_group(&quota, bench, words), words))
+}
+
+fn in_group(quota: &Quota, bench: &Bench, words: &[&str]) -> Command {
+    let inner = bench.here(words);
+    let mut outer = Command::new("sh");
+    outer.args(&quota.words()[1..]).arg(inner.get_program()).args(inner.get_args());
+    outer.current_dir(bench.home.path("")).stdin(Stdio::null());
+    outer
+}
+
+/// A server that may compute for a part of the time; `words` have THERE for what it serves.
+fn far_quota(bench: &Bench, words: &[&str]) -> Told {
+    let quota = Quota::new(5)?;
+    let serving = Serving::start(in_group(&quota, bench, &["serve", "served", "--ticket-file", "ticket"]));
+    let words: Vec<String> = words.iter().map(|word| word.replace("THERE", &serving.at(""))).collect();
+    let words: Vec<&str> =
+        ["--ticket-file", "ticket"].into_iter().chain(words.iter().map(String::as_str)).collect();
+    Some(bench.both(&|words| bench.here(words), &words))
 }
 
 /// The path is slow where `side` sends.
@@ -264,6 +275,8 @@ const CASES: &[Case] = &[
     ("cpu quota", "local", &["cpu/cpu quota/local"], |it| {
         quota(it, &["--direct=never", "served/large", "target"])
     }),
+    ("cpu quota", "pull", &["cpu/cpu quota/sender"], |it| far_quota(it, &["THERElarge", "target"])),
+    ("cpu quota", "push", &["cpu/cpu quota/receiver"], |it| far_quota(it, &["served/large", "THEREtarget"])),
     ("path", "push", &["network/*/*"], |it| slow_path(it, Side::Client, &SLOW, &[], &["big", "THEREtarget"])),
     ("path", "pull", &["network/*/*"], |it| slow_path(it, Side::Server, &SLOW, &[], &["THEREbig", "target"])),
     ("small socket buffer", "push", &["network/*/*"], |it| {

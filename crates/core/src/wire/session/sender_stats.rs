@@ -51,6 +51,12 @@ pub struct SenderStats {
     /// Nanoseconds of CPU of its system's own threads meanwhile.
     #[n(17)]
     pub kernel_ns: Option<u64>,
+    /// Nanoseconds that its lanes could have run in, and other programs had the CPU, summed over them.
+    #[n(18)]
+    pub not_scheduled_ns: Option<u64>,
+    /// Nanoseconds that a quota of CPU time held its process back.
+    #[n(19)]
+    pub quota_held_ns: Option<u64>,
 }
 
 /// Room for the stages of a bill: a list that is always as long needs no other limit.
@@ -137,9 +143,11 @@ impl HasCounts for Box<SenderStats> {
         let SenderStats { blocks, bytes, path, spent_ns, .. } = **self;
         let SenderStats { source_wait_ns, network_wait_ns, user_ns, system_ns, kernel_ns, .. } = **self;
         let SenderStats { hashing_ns, sealing_ns, rate_wait_ns, lanes_ns, lanes_cpu_ns, .. } = **self;
+        let SenderStats { not_scheduled_ns, quota_held_ns, .. } = **self;
         let waits = [source_wait_ns, network_wait_ns, hashing_ns, sealing_ns, rate_wait_ns];
+        let without_cpu = [not_scheduled_ns, quota_held_ns];
         let times = [user_ns, system_ns, kernel_ns, lanes_ns, lanes_cpu_ns];
-        let told = waits.into_iter().chain(times).flatten();
+        let told = waits.into_iter().chain(times).chain(without_cpu).flatten();
         let of_path = path.into_iter().flat_map(|path| path.counts());
         [blocks, bytes].into_iter().chain(told).chain(of_path).chain(spent_ns.into_iter().flatten())
     }

@@ -6,7 +6,7 @@
 //!
 //! Must not know: how the two were told.
 
-use datapump_core::verdict::{CPU_FRACTION, LimitedBy, LimitedDetail, Why};
+use datapump_core::verdict::{CPU_FRACTION, HELD_FRACTION, LimitedBy, LimitedDetail, Why};
 use datapump_core::wire::session::{SenderStats, TcpStats};
 use datapump_engine::Spent;
 
@@ -113,14 +113,20 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
     if cpu as f64 >= CPU_FRACTION * of_ns as f64 {
         return sender(LimitedBy::Cpu, "compute", computes, cpu);
     }
-    let computing = hashing + sealing;
-    let idle = of_ns.saturating_sub(disk + sending + held + computing);
-    let most = [disk, held, computing, sending, idle].into_iter().max().unwrap_or(0);
+    let quota_held = waited(given.quota_held_ns) as f64 / report.elapsed_ns.max(1) as f64;
+    if quota_held >= HELD_FRACTION {
+        let held_ns = (quota_held.min(1.0) * of_ns as f64) as u64;
+        return sender(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns);
+    }
+    let (computing, not_scheduled) = (hashing + sealing, waited(given.not_scheduled_ns));
+    let idle = of_ns.saturating_sub(disk + sending + held + computing + not_scheduled);
+    let most = [disk, held, computing, not_scheduled, sending, idle].into_iter().max().unwrap_or(0);
     let device = if report.limited_detail.why == Why::SharedDevice { Why::SharedDevice } else { Why::Device };
     match most {
         ns if ns == disk => sender(LimitedBy::Source, "read", device, ns),
         ns if ns == held => sender(LimitedBy::Source, "send", Why::RateLimit, ns),
         ns if ns == computing => sender(LimitedBy::Cpu, "compute", computes, ns),
+        ns if ns == not_scheduled => sender(LimitedBy::Cpu, "compute", Why::NotScheduled, ns),
         ns => {
             let why = path_reason(report, given.path.as_ref(), of_ns, ns == sending);
             let host = match why {
@@ -311,6 +317,25 @@ mod tests {
                 "{times:?}"
             );
             assert!(*waited_ns >= 800_000_000, "the seconds behind it: {merged:?}");
+        }
+    }
+
+    /// A sender without a CPU waits wherever it is: its times say nothing of its disk or of the path.
+    #[test]
+    fn a_sender_that_gets_no_cpu_is_the_cause() {
+        let ns = |ms: u64| Some(ms * 1_000_000);
+        let given = given([300, 250, 20, 20, 0, 60], path(950, 0, 0));
+        let held = SenderStats { quota_held_ns: ns(800), ..given };
+        let busy = SenderStats { not_scheduled_ns: ns(350), ..given };
+        for (given, limit, why, waited_ms) in [
+            (held, LimitedBy::Cpu, Why::CpuQuota, 800),
+            (busy, LimitedBy::Cpu, Why::NotScheduled, 350),
+            (SenderStats { quota_held_ns: ns(100), ..given }, LimitedBy::Network, Why::CongestionWindow, 900),
+        ] {
+            let merged = merge_reports(waiting(), &given);
+            let detail = &merged.limited_detail;
+            assert_eq!((merged.limited_by, detail.why, detail.host.as_str()), (limit, why, "sender"));
+            assert_eq!(detail.waited_ns, waited_ms * 1_000_000);
         }
     }
 

@@ -49,12 +49,19 @@ pub(crate) fn serve_connections(
     let Ok(mut shared) = shared(job, handles) else { return SenderStats::default() };
     let meters = job.meters();
     shared.run.settings.meters = meters.as_ref();
-    let cpu = cpu_now();
+    let (cpu, quota) = (cpu_now(), job.begin_quota());
     let given = serve_on_threads(&shared, handles, channels);
     let cpu = cpu_since(cpu);
     let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
     let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
-    SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), spent_ns, kernel_ns, ..given }
+    SenderStats {
+        user_ns: Some(cpu.user_ns),
+        system_ns: Some(cpu.system_ns),
+        spent_ns,
+        kernel_ns,
+        quota_held_ns: Some(quota.held_ns()),
+        ..given
+    }
 }
 
 /// Serves each connection on a thread, until no more can arrive and all have ended. Gives what was sent.
@@ -244,6 +251,7 @@ fn add_lane(given: &mut SenderStats, lane: &LaneResult) {
         (&mut given.rate_wait_ns, waits.rate_limit),
         (&mut given.lanes_ns, lane.time.elapsed_ns),
         (&mut given.lanes_cpu_ns, lane.time.cpu_ns),
+        (&mut given.not_scheduled_ns, waits.not_scheduled),
     ] {
         *sum.get_or_insert(0) += ns;
     }
