@@ -49,7 +49,7 @@ use crate::tree::backup;
 use crate::tree::state::like_backups::LikeBackups;
 use crate::tree::state::memory::RunMemory;
 use crate::tree::{self, NamedFacts, Shared, Trees, Work};
-use datapump_files::devices::control_groups::CpuQuota;
+use datapump_files::devices::control_groups::{ControlGroups, CpuQuota};
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
 /// The kind of a job.
@@ -278,15 +278,15 @@ impl HostJob {
         self.work == JobKind::Hash || self.options.durability.verify
     }
 
-    /// From now on, how long a quota of CPU time holds this process back.
-    pub fn begin_quota(&self) -> CpuQuota {
-        self.platform.control_groups().begin_quota()
+    /// The control groups of this process.
+    pub fn control_groups(&self) -> ControlGroups {
+        self.platform.control_groups()
     }
 
     /// Runs as [`HostJob::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.
     pub fn run_reported(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let meters = self.meters();
-        let quota = self.begin_quota();
+        let quota = self.control_groups().begin_quota();
         let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota };
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
         let found = self.options.find_given().map_err(Problem::usage);
@@ -310,7 +310,7 @@ impl HostJob {
             shared.plan.put_behind(Work::MakeWay);
         }
         let pool = SlotPool::from_options(&self.options, shared.settings.has_twins)
-            .in_group(self.platform.control_groups().memory_bytes());
+            .in_group(self.control_groups().memory_bytes());
         let lanes = self.count_lanes(&shared, pool);
         let shape = pool.fitted(shape, self.options.tuning.source_depth, lanes);
         if let Err(words) = pool.check(shape, lanes) {

@@ -52,6 +52,15 @@ impl LimitedDetail {
         LimitedDetail { host, stage: stage.into(), why, waited_ns, of_ns, setting: String::new() }
     }
 
+    /// Of a wait for a disk: the limit of a control group is behind it, if one is given.
+    #[must_use]
+    pub fn with_limit(self, limit: Option<&str>) -> LimitedDetail {
+        match limit {
+            Some(words) => LimitedDetail { why: Why::CgroupLimit, setting: words.into(), ..self },
+            None => self,
+        }
+    }
+
     /// What one of two hosts did for the time behind the limit.
     pub fn words(&self) -> Option<String> {
         let whose = match self.host.as_str() {

@@ -8,7 +8,7 @@ mod disk_limit;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use disk_limit::{DiskAccess, DiskLimit, block_device};
+pub use disk_limit::{DiskAccess, DiskLimit, DiskTraffic, block_device};
 
 /// Where control groups are mounted.
 pub const GROUPS: &str = "/sys/fs/cgroup";

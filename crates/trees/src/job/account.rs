@@ -20,7 +20,7 @@ use crate::report::{AskedAndGot, Network, Report, RoundTrips, version};
 use crate::run::ledger::Tally;
 use crate::tree::Shared;
 use crate::units::bytes_words;
-use datapump_files::devices::control_groups::{DiskAccess, DiskLimit, block_device};
+use datapump_files::devices::control_groups::{DiskAccess, DiskLimit, DiskTraffic};
 
 /// What was done before the lanes began and behind their end, while all of them would have waited for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,18 +117,13 @@ impl Account<'_> {
 
     /// The limit of a control group for one of these devices that the copy reached, and most of all.
     fn disk_limit(&self, devices: &BTreeSet<u64>, access: DiskAccess) -> Option<DiskLimit> {
-        let groups = self.shared.settings.platform.control_groups();
-        let numbers = devices.iter().filter_map(|device| block_device("self", *device));
-        let limits = numbers.flat_map(|number| groups.disk_limits(&number, access));
-        let (bytes, elapsed_ns) = (self.sum(|counts| counts.bytes), self.elapsed_ns());
         let requests = match access {
             DiskAccess::Read => self.sum(|counts| counts.source_requests),
             DiskAccess::Write => self.sum(|counts| counts.sink_requests),
         };
-        let fraction = |limit: &DiskLimit| limit.reached_fraction(bytes, requests, elapsed_ns);
-        limits
-            .filter(|limit| limit.is_reached(bytes, requests, elapsed_ns))
-            .max_by(|one, other| fraction(one).total_cmp(&fraction(other)))
+        let (bytes, elapsed_ns) = (self.sum(|counts| counts.bytes), self.elapsed_ns());
+        let groups = self.shared.settings.platform.control_groups();
+        groups.reached_limit(devices, DiskTraffic { access, bytes, requests, elapsed_ns })
     }
 
     /// The limit behind a wait for a disk. A job that says nothing of its waits looks for none.
@@ -152,9 +147,8 @@ impl Account<'_> {
     /// The verdict, with the limit of a control group as it is set where that is the cause.
     fn verdict(&self) -> (LimitedBy, LimitedDetail) {
         let (limited_by, mut detail) = verdict(&self.evidence());
-        if let Some(limit) = self.limit_behind_wait(limited_by, &detail) {
-            (detail.why, detail.setting) = (Why::CgroupLimit, limit.to_string());
-        }
+        let limit = self.limit_behind_wait(limited_by, &detail).map(|limit| limit.to_string());
+        detail = detail.with_limit(limit.as_deref());
         if self.shared.remote_host.is_some() && limited_by == LimitedBy::Source {
             // For whoever finds out what is behind that wait.
             detail.setting = window_setting(&host_settings("", None));

@@ -2,6 +2,8 @@
 //! limit, and that part must be named. `DATAPUMP_ROUNDS=20` makes that many rounds, each in an order of its own;
 //! `DATAPUMP_CASE=path` makes only those that have the word, `DATAPUMP_ONE_CASE_IN=3` every third one.
 
+mod planted;
+
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
@@ -265,7 +267,7 @@ const SENDER_STOPPED: &[&str] = &["network/*/*"];
 
 const CASES: &[Case] = &[
     ("source disk", "local", &["source/cgroup limit/local"], slow_source),
-    ("source disk", "pull", &["source/device/sender"], slow_far_source),
+    ("source disk", "pull", &["source/cgroup limit/sender"], slow_far_source),
     ("sink disk", "local", &["sink/cgroup limit/local"], slow_sink),
     ("sink disk", "push", &["sink/cgroup limit/receiver"], slow_far_sink),
     ("sink that syncs each write", "push", &["sink/device/receiver"], far_sink_that_syncs),
@@ -283,6 +285,25 @@ const CASES: &[Case] = &[
         slow_path(it, Side::Server, &LATE, &["--socket-buffer", "64KiB"], &["big", "THEREtarget"])
     }),
     ("fifo", "local", &["source/pipe/local"], slow_fifo),
+    ("reader of a pipe", "local", &["sink/pipe/local"], planted::slow_reader),
+    ("busy host", "local", &["cpu/waiting for a cpu/local"], planted::busy_host),
+    ("busy host", "pull", &["cpu/waiting for a cpu/sender"], |it| {
+        planted::busy_server(it, &["THERElarge", "null:"])
+    }),
+    ("busy host", "push", &["cpu/waiting for a cpu/receiver"], |it| {
+        planted::busy_server(it, &["null:512MiB", "THEREtarget"])
+    }),
+    ("rate limit", "local", &["source/rate limit/*"], |it| {
+        Some(it.both(&|words| it.here(words), &["--bwlimit", "8MiB", "big", "target"]))
+    }),
+    ("rate limit", "push", &["source/rate limit/*"], |it| {
+        let serving = it.serve("served");
+        let words = ["--ticket-file", "ticket", "--bwlimit", "8MiB", "big", &serving.at("target")];
+        Some(it.both(&|words| it.here(words), &words))
+    }),
+    ("store on the web", "local", &["network/server or path/local"], planted::slow_store),
+    ("source disk", "ssh", &["source/cgroup limit/sender"], planted::slow_disk_behind_ssh),
+    ("source disk", "tree", &["source/cgroup limit/local"], planted::slow_tree),
     ("stopped peer", "push", RECEIVER_STOPPED, |it| stopped_peer(it, true)),
     ("stopped peer", "pull", SENDER_STOPPED, |it| stopped_peer(it, false)),
 ];

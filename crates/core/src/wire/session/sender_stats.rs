@@ -4,10 +4,11 @@
 
 use minicbor::{Decode, Encode};
 
+use super::ShortText;
 use crate::wire::bounds::HasCounts;
 
 /// What was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct SenderStats {
     /// Blocks that were sent.
     #[n(0)]
@@ -57,6 +58,9 @@ pub struct SenderStats {
     /// Nanoseconds that a quota of CPU time held its process back.
     #[n(19)]
     pub quota_held_ns: Option<u64>,
+    /// The limit of a control group that its reads reached, and its file.
+    #[n(20)]
+    pub read_limit: Option<ShortText>,
 }
 
 /// Room for the stages of a bill: a list that is always as long needs no other limit.

@@ -2,6 +2,7 @@
 //!
 //! Must not know: what is moved to or from the disk.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -46,13 +47,8 @@ impl fmt::Display for DiskLimit {
 }
 
 impl DiskLimit {
-    /// Whether so much in this time is as much as it lets through.
-    pub fn is_reached(&self, bytes: u64, requests: u64, elapsed_ns: u64) -> bool {
-        self.reached_fraction(bytes, requests, elapsed_ns) >= REACHED_FRACTION
-    }
-
     /// So much in this time as a part of what it lets through.
-    pub fn reached_fraction(&self, bytes: u64, requests: u64, elapsed_ns: u64) -> f64 {
+    fn reached_fraction(&self, bytes: u64, requests: u64, elapsed_ns: u64) -> f64 {
         let part = |done: f64, limit: Option<u64>| {
             let allowed = |limit: u64| limit as f64 * elapsed_ns as f64 / 1e9;
             limit.map_or(0.0, |limit| done / allowed(limit))
@@ -62,7 +58,31 @@ impl DiskLimit {
     }
 }
 
+/// What a move read from disks, or wrote to them.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskTraffic {
+    /// Which of both.
+    pub access: DiskAccess,
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests of the move.
+    pub requests: u64,
+    /// In so many nanoseconds.
+    pub elapsed_ns: u64,
+}
+
 impl ControlGroups {
+    /// The limit for one of these devices that the move reached, and most of all.
+    pub fn reached_limit(&self, devices: &BTreeSet<u64>, traffic: DiskTraffic) -> Option<DiskLimit> {
+        let DiskTraffic { access, bytes, requests, elapsed_ns } = traffic;
+        let numbers = devices.iter().filter_map(|device| block_device("self", *device));
+        let limits = numbers.flat_map(|number| self.disk_limits(&number, access));
+        let fraction = |limit: &DiskLimit| limit.reached_fraction(bytes, requests, elapsed_ns);
+        limits
+            .filter(|limit| fraction(limit) >= REACHED_FRACTION)
+            .max_by(|one, other| fraction(one).total_cmp(&fraction(other)))
+    }
+
     /// The lowest limits for a device, by its number as in `8:1`: of bytes, and of requests where another group or file
     /// sets that. Limits are set for whole disks.
     pub fn disk_limits(&self, device: &str, access: DiskAccess) -> Vec<DiskLimit> {
@@ -178,11 +198,15 @@ mod tests {
             requests_per_second: requests,
             file: "io.max".into(),
         };
-        let second = 1_000_000_000;
-        assert!(limit(Some(1000), None).is_reached(990, 1, second));
-        assert!(!limit(Some(1_000_000), None).is_reached(990, 1, second));
-        assert!(limit(None, Some(10)).is_reached(990, 8, second));
-        assert!(!limit(None, Some(1000)).is_reached(990, 8, second));
+        for (limit, requests, is_reached) in [
+            (limit(Some(1000), None), 1, true),
+            (limit(Some(1_000_000), None), 1, false),
+            (limit(None, Some(10)), 8, true),
+            (limit(None, Some(1000)), 8, false),
+        ] {
+            let fraction = limit.reached_fraction(990, requests, 1_000_000_000);
+            assert_eq!(fraction >= REACHED_FRACTION, is_reached, "{limit}");
+        }
     }
 
     #[test]

@@ -250,7 +250,7 @@ impl RemoteCopy {
             let mut was_given = |_: Option<&String>| {
                 over.store(true, Ordering::Relaxed);
                 gave = ending.poll_end(&cancel)?;
-                Some(gave)
+                Some(gave.clone())
             };
             let dialled = session.dial(scope, sender, Arc::clone(&over));
             let (report, talked) = self.follow_writer(&mut session, &host, &teller, &reader, &mut was_given);

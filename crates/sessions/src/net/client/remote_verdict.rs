@@ -7,7 +7,7 @@
 //! Must not know: how the two were told.
 
 use datapump_core::verdict::{CPU_FRACTION, HELD_FRACTION, LimitedBy, LimitedDetail, Why};
-use datapump_core::wire::session::{SenderStats, TcpStats};
+use datapump_core::wire::session::{SenderStats, ShortText, TcpStats};
 use datapump_engine::Spent;
 
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
@@ -118,12 +118,17 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
         let held_ns = (quota_held.min(1.0) * of_ns as f64) as u64;
         return sender(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns);
     }
-    let (computing, not_scheduled) = (hashing + sealing, waited(given.not_scheduled_ns));
+    // Both are times of a clock, in which others may have had the CPU.
+    let computing = (hashing + sealing).min(given.lanes_cpu_ns.unwrap_or(u64::MAX));
+    let not_scheduled = waited(given.not_scheduled_ns);
     let idle = of_ns.saturating_sub(disk + sending + held + computing + not_scheduled);
     let most = [disk, held, computing, not_scheduled, sending, idle].into_iter().max().unwrap_or(0);
     let device = if report.limited_detail.why == Why::SharedDevice { Why::SharedDevice } else { Why::Device };
     match most {
-        ns if ns == disk => sender(LimitedBy::Source, "read", device, ns),
+        ns if ns == disk => {
+            let (limit, detail) = sender(LimitedBy::Source, "read", device, ns);
+            (limit, detail.with_limit(given.read_limit.as_ref().map(ShortText::as_str)))
+        }
         ns if ns == held => sender(LimitedBy::Source, "send", Why::RateLimit, ns),
         ns if ns == computing => sender(LimitedBy::Cpu, "compute", computes, ns),
         ns if ns == not_scheduled => sender(LimitedBy::Cpu, "compute", Why::NotScheduled, ns),
@@ -325,8 +330,8 @@ mod tests {
     fn a_sender_that_gets_no_cpu_is_the_cause() {
         let ns = |ms: u64| Some(ms * 1_000_000);
         let given = given([300, 250, 20, 20, 0, 60], path(950, 0, 0));
-        let held = SenderStats { quota_held_ns: ns(800), ..given };
-        let busy = SenderStats { not_scheduled_ns: ns(350), ..given };
+        let held = SenderStats { quota_held_ns: ns(800), ..given.clone() };
+        let busy = SenderStats { not_scheduled_ns: ns(350), ..given.clone() };
         for (given, limit, why, waited_ms) in [
             (held, LimitedBy::Cpu, Why::CpuQuota, 800),
             (busy, LimitedBy::Cpu, Why::NotScheduled, 350),
@@ -336,6 +341,22 @@ mod tests {
             let detail = &merged.limited_detail;
             assert_eq!((merged.limited_by, detail.why, detail.host.as_str()), (limit, why, "sender"));
             assert_eq!(detail.waited_ns, waited_ms * 1_000_000);
+        }
+    }
+
+    /// The group of the sender bounds its reads: that is behind the wait for its disk, and for nothing else.
+    #[test]
+    fn a_limit_of_the_senders_group_is_named() {
+        let limit = "10.0 MiB/s, /sys/fs/cgroup/a/io.max";
+        for (times, why, setting) in [
+            ([900, 20, 20, 20, 0, 60], Why::CgroupLimit, limit),
+            ([20, 900, 20, 20, 0, 60], Why::CongestionWindow, ""),
+        ] {
+            let read_limit = Some(ShortText::shortened(limit));
+            let merged =
+                merge_reports(waiting(), &SenderStats { read_limit, ..given(times, path(950, 0, 0)) });
+            let LimitedDetail { why: got, setting: of, .. } = &merged.limited_detail;
+            assert_eq!((*got, of.as_str()), (why, setting), "{times:?}");
         }
     }
 

@@ -9,7 +9,7 @@
 mod open_places;
 mod read_again;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicBool;
@@ -230,6 +230,12 @@ impl HandleTable {
     /// Places of the session.
     pub(crate) fn places(&self) -> u32 {
         self.places.len() as u32
+    }
+
+    /// Numbers of the devices that its places lie on.
+    pub(crate) fn devices(&self) -> BTreeSet<u64> {
+        let metas = self.places.iter().filter_map(|place| place.meta().ok());
+        metas.map(|meta| meta.device).collect()
     }
 
     /// A place is a pipe: it is read in its own order.

@@ -15,9 +15,10 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use datapump_core::wire::hello::Purpose;
-use datapump_core::wire::session::SenderStats;
+use datapump_core::wire::session::{SenderStats, ShortText};
 use datapump_core::wire::{decode, encode};
 use datapump_engine::{CpuStage, WAIT_MAX, meter::Meters};
+use datapump_files::devices::control_groups::{DiskAccess, DiskTraffic};
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_far};
 
 use self::read_server::ReadServer;
@@ -49,17 +50,26 @@ pub(crate) fn serve_connections(
     let Ok(mut shared) = shared(job, handles) else { return SenderStats::default() };
     let meters = job.meters();
     shared.run.settings.meters = meters.as_ref();
-    let (cpu, quota) = (cpu_now(), job.begin_quota());
+    let (start, groups) = (Instant::now(), job.control_groups());
+    let (cpu, quota) = (cpu_now(), groups.begin_quota());
     let given = serve_on_threads(&shared, handles, channels);
     let cpu = cpu_since(cpu);
     let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
     let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
+    let traffic = DiskTraffic {
+        access: DiskAccess::Read,
+        bytes: given.bytes,
+        requests: given.blocks,
+        elapsed_ns: start.elapsed().as_nanos() as u64,
+    };
+    let read_limit = groups.reached_limit(&handles.devices(), traffic);
     SenderStats {
         user_ns: Some(cpu.user_ns),
         system_ns: Some(cpu.system_ns),
         spent_ns,
         kernel_ns,
         quota_held_ns: Some(quota.held_ns()),
+        read_limit: read_limit.map(|limit| ShortText::shortened(&limit.to_string())),
         ..given
     }
 }

@@ -261,7 +261,7 @@ impl<'scope> SourceSide<'scope> {
     }
 
     fn gave(&self) -> SenderStats {
-        self.ended.borrow().as_ref().and_then(|ended| ended.as_ref().ok().copied()).unwrap_or_default()
+        self.ended.borrow().as_ref().and_then(|ended| ended.as_ref().ok().cloned()).unwrap_or_default()
     }
 
     /// Why it was lost, if that was before nothing was requested any more.
