@@ -23,13 +23,20 @@ pub struct WalkedName {
     pub inode: u64,
 }
 
+impl WalkedName {
+    /// Whether its number is that of a file.
+    fn has_number(self) -> bool {
+        ![MISSED, UNKNOWN].contains(&self.inode)
+    }
+}
+
 /// The names of one folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FolderNames {
     /// In order once the folder was listed to its end.
     names: Vec<WalkedName>,
     is_whole: bool,
-    /// All names have one number, which is of no use then: some file systems give it to every file.
+    /// All names have one number: some file systems give it to every file.
     is_of_one_number: bool,
 }
 
@@ -89,12 +96,14 @@ impl FolderNames {
     }
 
     fn identifies(&self, name: WalkedName) -> bool {
-        ![MISSED, UNKNOWN].contains(&name.inode) && !self.is_of_one_number
+        name.has_number() && !self.is_of_one_number
     }
 
-    /// Whether all its names are those of the other record, for the same files.
-    pub fn is_same(&self, other: &FolderNames) -> bool {
-        self == other && self.names.iter().all(|name| self.identifies(*name))
+    /// Whether all its names are those of the other record, for the same files. `are_links`: they are names of one file, which
+    /// is asked where all have one number.
+    pub fn is_same(&self, other: &FolderNames, are_links: impl FnOnce() -> bool) -> bool {
+        let have_numbers = self.names.iter().all(|name| name.has_number());
+        self == other && have_numbers && (!self.is_of_one_number || are_links())
     }
 
     /// The inode number under a name of this key, where the folder was listed to its end and has one.
@@ -146,18 +155,19 @@ mod tests {
 
     #[test]
     fn numbers_that_identify_no_file_make_no_name_the_same() {
-        for (numbers, is_same) in [
-            ([7, 8], true),
-            ([7, 7], false),
-            ([UNKNOWN, UNKNOWN], false),
-            ([UNKNOWN, 8], false),
-            ([0, 0], true),
+        for (numbers, is_same, may_be_links) in [
+            ([7, 8], true, true),
+            ([7, 7], false, true),
+            ([UNKNOWN, UNKNOWN], false, false),
+            ([UNKNOWN, 8], false, false),
+            ([0, 0], true, true),
         ] {
             let mut names = FolderNames::default();
             names.add([name(1, numbers[0]), name(2, numbers[1])]);
             names.end();
             assert_eq!(names.has_same(name(1, numbers[0])), is_same, "{numbers:?}");
-            assert_eq!(names.is_same(&names.clone()), is_same, "{numbers:?}");
+            assert_eq!(names.is_same(&names.clone(), || false), is_same, "{numbers:?}");
+            assert_eq!(names.is_same(&names.clone(), || true), may_be_links, "{numbers:?}");
             assert_eq!(names.has(1), Some(true), "{numbers:?}");
         }
     }

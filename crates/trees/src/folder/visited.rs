@@ -290,7 +290,7 @@ impl Visited {
 
     /// The folder was listed once more and has these names. Whether they are those that were walked: then it is from now
     /// on what it was when this listing began. Where the times of the folder moved, a name that changed since may be
-    /// another file, with the number of one that is gone.
+    /// another file, with the number of one that is gone. `are_links`: the names are those of one file.
     pub(crate) fn is_listed_as_walked(
         &self,
         folder: FolderKey,
@@ -298,6 +298,7 @@ impl Visited {
         is_young: bool,
         names: &[Name],
         changed_ns: impl Fn(&Name) -> Option<i128>,
+        are_links: impl FnOnce() -> bool,
     ) -> bool {
         let mut listed = FolderNames::default();
         listed.add(names.iter().map(|name| self.walked_name(name)));
@@ -309,8 +310,8 @@ impl Visited {
         let is_old = since_ns == i128::MAX
             || names.iter().filter_map(changed_ns).all(|changed_ns| changed_ns < since_ns);
         let mut states = self.states.lock();
-        let is_same =
-            is_old && states.names(folder, WhichWalk::Last).is_some_and(|names| names.is_same(&listed));
+        let last = states.names(folder, WhichWalk::Last).filter(|_| is_old);
+        let is_same = last.is_some_and(|names| names.is_same(&listed, are_links));
         if let Some(walked) = states.of.get_mut(&folder).filter(|_| is_same) {
             (walked.numbers, walked.is_young) = (numbers, is_young);
         }
@@ -395,11 +396,12 @@ mod tests {
         let name = |name: &str| Name::here(name.into(), None);
         let (a, b, c) = (name("a"), name("b"), name("c"));
         noted(&visited, ROOT, true);
-        let listed = |names: &[Name]| visited.is_listed_as_walked(ROOT, &meta, false, names, |_| Some(9));
+        let listed =
+            |names: &[Name]| visited.is_listed_as_walked(ROOT, &meta, false, names, |_| Some(9), || false);
         let later = Meta { ctime_ns: 1, ..meta };
         let moved = |changed_ns| {
             let names = [a.clone(), b.clone(), c.clone()];
-            visited.is_listed_as_walked(ROOT, &later, false, &names, |_| Some(changed_ns))
+            visited.is_listed_as_walked(ROOT, &later, false, &names, |_| Some(changed_ns), || false)
         };
         assert!(!listed(&[]), "it was not listed");
         list(&visited, 0, &[a.clone(), b.clone()]);

@@ -291,3 +291,28 @@ fn a_copy_and_its_comparison_count_further_names_alike() {
     let alone = home.pump(&["verify", "--content-only", "a", "b"]);
     expect(&alone, 0, &["are the same: 4 files, 14 B in "], "content alone is compared: names are not");
 }
+
+/// A folder with a time in the future is listed once more before something is removed: its time says nothing of changes.
+#[test]
+fn a_folder_of_names_of_one_file_is_quiet_whatever_its_time() {
+    for way in Way::SERVED {
+        let home = Home::new();
+        let (hosts, row) = (TwoHosts::new(&home, way), format!("{way:?}"));
+        let (tree, copy) = (hosts.source("tree"), hosts.target("copy"));
+        for folder in [&tree, &format!("{tree}/d"), &copy] {
+            make_folder(&home, folder);
+        }
+        let names = ["a", "b", "c"].map(|name| format!("{tree}/d/{name}"));
+        file(&home, &names[0], "s", SOURCE);
+        names[1..].iter().for_each(|name| link(&home, &names[0], name));
+        file(&home, &format!("{copy}/extra"), "s", SOURCE);
+        set_time(&home.path(format!("{tree}/d")), 4_000_000_000, 0);
+        expect(
+            &hosts.pump(&["copy", "-T", "--delete"], &["tree"], "copy"),
+            0,
+            &["1 file, 2 hard links"],
+            &row,
+        );
+        assert!(!home.path(format!("{copy}/extra")).exists(), "{row}");
+    }
+}

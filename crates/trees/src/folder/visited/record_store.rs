@@ -321,7 +321,14 @@ mod tests {
         }
         let names: Vec<Name> = (0..NAMES).map(name).collect();
         let listed = |names: &[Name]| {
-            stage.visited.is_listed_as_walked(stage.key(3), &Meta::nothing(), false, names, |_| None)
+            stage.visited.is_listed_as_walked(
+                stage.key(3),
+                &Meta::nothing(),
+                false,
+                names,
+                |_| None,
+                || false,
+            )
         };
         assert!(listed(&names) && !listed(&names[1..]));
         assert!(most(&stage), "{}", stage.names_in_memory());

@@ -192,6 +192,14 @@ fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -
         Origin::Here(_) => origin.changed_ns(name, || was_walked(name)),
         Origin::There(_) => None,
     };
+    // A file that has a name for each of them, where the listing gives all one number.
+    let has_all_names =
+        |meta: Meta, name: &Name| meta.inode == name.inode() && meta.links >= all.len() as u64;
+    let is_link = |name: &Name| {
+        origin.metadata(name, || source.path_of(&name.name)).is_ok_and(|meta| has_all_names(meta, name))
+    };
+    let are_links = || all.iter().all(is_link);
     let (now, _) = source.look_again()?;
-    Ok(id(&before) == id(&now) && visited.is_listed_as_walked(key, &before, is_young, &all, changed_ns))
+    let is_same = visited.is_listed_as_walked(key, &before, is_young, &all, changed_ns, are_links);
+    Ok(id(&before) == id(&now) && is_same)
 }
