@@ -23,7 +23,7 @@ pub struct Known<'a> {
 
 impl Known<'_> {
     pub fn new<'a>(asked: &'a Asked, source: &Tree, before: &'a Tree) -> Known<'a> {
-        let root = Path::new(if asked.form == Form::Into { "copy/source" } else { "copy" });
+        let root = root_of(asked);
         let under_copy = |(path, entry): (&PathBuf, &Entry)| {
             let entry = Entry { first_name: root.join(&entry.first_name), ..entry.clone() };
             (root.join(path), entry)
@@ -124,6 +124,9 @@ impl Known<'_> {
     }
 
     fn may_stay(&self, path: &Path) -> bool {
+        if self.keeps_own(path) {
+            return true;
+        }
         let tangled = self.is_tangled(path);
         // Another name of it may not be one that was asked for.
         let is_part = self.asked.leaves_out();
@@ -138,8 +141,21 @@ impl Known<'_> {
         // Where nanoseconds count rsync writes over what is newer by a second or less.
         let is_close = (before.mtime.0 - source.mtime.0).abs() <= 1;
         let is_newer = before.mtime > source.mtime;
-        let may_be_older = is_close || (tangled && is_newer);
+        // rsync asks it of the first name of a set alone, and links the others to that.
+        let may_be_older = is_close || ((tangled || self.is_set(path)) && is_newer);
         ((tangled || self.is_set(path)) && is_part) || (self.looks_for_older() && may_be_older)
+    }
+
+    /// A root that all may write to, as /tmp, with another mode or owner than the source.
+    fn keeps_own(&self, path: &Path) -> bool {
+        const STICKY_AND_OPEN: u32 = 0o1002;
+        let is_root = path == root_of(self.asked);
+        let (source, before) = (self.source.get(path), self.before.get(path));
+        let is_open = |(source, before): (&Entry, &Entry)| {
+            before.mode & STICKY_AND_OPEN == STICKY_AND_OPEN
+                && (before.mode, before.owner) != (source.mode, source.owner)
+        };
+        is_root && !self.asked.deletes && source.zip(before).is_some_and(is_open)
     }
 
     /// Whether what stands there may not be written over.
@@ -273,6 +289,11 @@ impl Known<'_> {
         let first_name = |name: &PathBuf| self.before.get(name).map(|before| before.first_name.clone());
         self.set(path).iter().map(first_name).collect::<BTreeSet<_>>().len() > 1
     }
+}
+
+/// The copy of the source's root.
+fn root_of(asked: &Asked) -> &'static Path {
+    Path::new(if asked.form == Form::Into { "copy/source" } else { "copy" })
 }
 
 /// The name in the copy that corresponds to one in the older copy.

@@ -441,7 +441,7 @@ fn replaces_folder(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
 
 /// First: next. First is on its way: **wait**. First is complete: the same inode is **left**; newer, with
 /// `--update=older`: it stays by itself; else **set aside** and **link**. Where the file system refuses the link the name
-/// is a first again, with one warning. rsync: `-H`; cp: `-a`.
+/// is a first again, with one warning. rsync: `-H`, and asks of the first name alone whether it is newer (T); cp: `-a`.
 fn meets_links(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if facts.links.is_none_or(|links| links == LinkPlace::Unmet) {
         perform(NameAction::MeetLinks)
