@@ -32,6 +32,7 @@ use datapump_core::name::Unverified;
 use datapump_files::commit::final_name;
 use datapump_files::commit::reserved::LIST_NAME;
 use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, read_whole, why_foreign, why_not_own};
+use datapump_files::identity::tick::SAME_TIME_NS;
 use datapump_files::identity::{FileId, id};
 
 /// The list of one tree.
@@ -254,12 +255,17 @@ impl TreeJournal {
         self.unverified != Unverified::default()
     }
 
-    /// Whether this run knows that a file is on the disk, or made it; or it is of none of the earlier ones. A file that
-    /// lost another name in this run has changed in it, too: its birth tells, where the file system does.
-    pub(crate) fn is_settled(&self, there: &Meta, born_ns: impl FnOnce() -> i128) -> bool {
-        let is_new = |born_ns: i128| born_ns == 0 || born_ns >= self.since_ns;
-        let is_made = || there.ctime_ns >= self.since_ns && is_new(born_ns());
-        !self.unverified.may_reach(there) || self.known.lock().contains(&id(there)) || is_made()
+    /// Whether this run knows that a file is on the disk, or made it; or it is of none of the earlier ones. A file that lost
+    /// or got another name has changed, too: its birth tells, where the file system does. A run writes into nothing that is
+    /// older than its list, but for what it resumes, which it syncs. `born_ns`: `None` where it cannot be looked at.
+    pub(crate) fn is_settled(&self, there: &Meta, born_ns: impl FnOnce() -> Option<i128>) -> bool {
+        if !self.unverified.may_reach(there) || self.known.lock().contains(&id(there)) {
+            return true;
+        }
+        let Some(born_ns) = born_ns() else { return false };
+        let is_told = born_ns != 0;
+        let is_made = there.ctime_ns >= self.since_ns && (!is_told || born_ns >= self.since_ns);
+        is_made || (is_told && born_ns < self.begun_ns.saturating_sub(SAME_TIME_NS))
     }
 
     /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.

@@ -33,8 +33,9 @@ fn cut(home: &Home, words: &[&str], lands: &str) {
     let mut running = Running::start(home.command(&[&["copy"], &CUT[..], words].concat()));
     let count = || {
         let names = fs::read_dir(home.path(lands)).ok();
-        let names = names.into_iter().flatten().flatten().map(|entry| entry.file_name());
-        names.filter(|name| name.to_string_lossy().starts_with('f')).count()
+        let names = names.into_iter().flatten().flatten();
+        let names = names.filter(|entry| entry.metadata().is_ok_and(|meta| meta.len() == FILE_BYTES as u64));
+        names.filter(|name| name.file_name().to_string_lossy().starts_with('f')).count()
     };
     eventually("half of the files", || count() > FILES / 2 || running.has_ended());
     running.signal(Signal::KILL);
@@ -328,6 +329,29 @@ fn a_list_goes_whatever_somebody_wrote_beside_the_copy() {
     fs::write(home.path("target/own"), "written there").expect("room");
     expect(&home.pump(&["copy", "source/.", "target"]), 0, &[], "the same command");
     assert!(!home.path("target/.pump-job").exists());
+}
+
+/// Replacing one name of a file changes the file under its other name.
+#[test]
+fn a_list_goes_though_a_replaced_file_has_another_name() {
+    for flags in [&[][..], &["--update"]] {
+        let home = Home::new();
+        source(&home);
+        make_folder(&home, "target");
+        let names = [0, FILES - 1].map(|number| format!("target/f{number}"));
+        for name in &names {
+            noise_file(&home, name, 100, 9);
+            set_mtime(&home.path(name), 1_000_000_000);
+            fs::hard_link(home.path(name), home.path(format!("{name}.own"))).expect("one file system");
+        }
+        // Older than the copy on each file system.
+        std::thread::sleep(std::time::Duration::from_millis(2_100));
+        let words = [flags, &["source/.", "target"]].concat();
+        cut(&home, &words, "target");
+        let run = home.pump(&[&["copy"], &words[..]].concat());
+        expect(&run, 0, &[], "the same command");
+        assert!(!home.path("target/.pump-job").exists(), "{flags:?}: {run:?}");
+    }
 }
 
 /// A file goes away while it is copied to `m1`; all others are there in the end.

@@ -127,8 +127,9 @@ impl Unsettled {
 }
 
 /// When a file was made; 0 if nobody tells.
-fn born_ns(folder: &File, name: &OsStr) -> i128 {
-    names::hold(folder, name).map_or(i128::MIN, |held| datapump_files::disk::origin(&held).0)
+fn born_ns(folder: &File, name: &OsStr) -> Option<i128> {
+    let held = names::hold(folder, name).ok()?;
+    Some(datapump_files::disk::origin(&held).0)
 }
 
 /// A list; or a partial file, which is judged by its own journal.
