@@ -13,6 +13,7 @@ use crate::folder::alive::Alive;
 use crate::folder::backup_place::BackupPlace;
 use crate::folder::visited::{FolderKey, Visited};
 use crate::list::List;
+use crate::list::header::SourceRoot;
 use crate::list::journal::TreeJournal;
 use crate::lock::StateLock;
 use crate::problem::Problem;
@@ -55,6 +56,8 @@ pub(crate) struct Root {
     pub(crate) list: Arc<List>,
     /// The list is that of an earlier source, which goes to the same folder.
     pub(crate) shares_list: bool,
+    /// The source that the list is of: it may be another of those that go to the same folder.
+    pub(crate) list_source: Option<SourceRoot>,
     /// Where its names begin on the list.
     pub(crate) path_sum: PathSum,
     /// What its folders were when they were walked.
@@ -89,6 +92,7 @@ impl Root {
             target_id,
             list,
             shares_list: false,
+            list_source: None,
             path_sum: PathSum::ROOT,
             visited: Visited::default(),
             in_the_way: StateLock::default(),

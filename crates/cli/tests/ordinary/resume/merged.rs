@@ -93,6 +93,28 @@ fn a_source_that_was_moved_is_the_same() {
     assert!(!home.path("t/.pump-job").exists(), "{run:?}");
 }
 
+/// The list is of the source that was named first then; what was copied of each counts.
+#[test]
+fn sources_in_another_order_are_the_same_copy() {
+    for flags in [&[][..], &["--update"]] {
+        for order in [["two/", "three/", "one/"], ["three/", "two/", "one/"]] {
+            let home = home();
+            cut(&home, &[], 3 * FILES - 2, Signal::KILL);
+            let row = format!("{flags:?} {order:?}");
+            let pump = |more: &[&str]| {
+                home.pump(&[&["copy", "--sync=none", "--json"], flags, more, &order, &["t"]].concat())
+            };
+            let copied = |run: &Outcome| run.report()["files"].as_u64().expect("a number");
+            for run in [pump(&["-n"]), pump(&[])] {
+                expect(&run, 0, &[], &row);
+                assert!(copied(&run) < FILES as u64, "{row}: {run:?}");
+            }
+            assert!(!home.path("t/.pump-job").exists(), "{row}");
+            again(&home, &["--update"], &row);
+        }
+    }
+}
+
 /// The list stays for a source that was not copied whole, whichever it is.
 #[test]
 fn the_list_stays_where_one_of_the_sources_is_not_whole() {

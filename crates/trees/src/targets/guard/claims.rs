@@ -144,9 +144,18 @@ impl TargetClaims {
 
     /// The earlier sources that go to the same folder.
     pub(crate) fn merged_with(&self, number: u32) -> impl Iterator<Item = u32> {
+        self.in_same_folder(number).filter(move |&other| other < number)
+    }
+
+    /// The later trees that go to the same folder, by number and path.
+    pub(crate) fn merged_behind(&self, number: u32) -> impl Iterator<Item = (u32, &Path)> {
+        let later = self.in_same_folder(number).filter(move |&other| other > number);
+        later.filter_map(|other| Some((other, self.sources.get(&other)?.source.path()?)))
+    }
+
+    fn in_same_folder(&self, number: u32) -> impl Iterator<Item = u32> {
         let around = self.rivals.get(&number).map(|rivals| &rivals.around).into_iter().flatten();
-        let earlier = around.filter(move |rival| rival.number < number && rival.below.as_os_str().is_empty());
-        earlier.map(|rival| rival.number)
+        around.filter(|rival| rival.below.as_os_str().is_empty()).map(|rival| rival.number)
     }
 
     /// Whether another source goes to this place, so far below the target of one.

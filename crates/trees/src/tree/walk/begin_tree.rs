@@ -61,6 +61,7 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
     let is_merged = shared.trees.guard.claims().is_merged(item.number);
     let keeps_own = made.is_none() && (is_merged || keeps_own(shared, &source, &target));
     let (target_folder, first) = (target.file()?, first_of_list(shared, item.number));
+    let list_source = list_source(shared, item.number, first.as_deref(), &source_root, &target_folder);
     if made.is_none() && !keeps_own {
         let keep = shared.settings.options.attributes.keep;
         confidential::close_folder(&target_folder, &target.meta, &source.meta, keep);
@@ -72,7 +73,7 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
     let (fresh, made_in, list) = match (made, &first) {
         (Some((parent, _, journal)), _) => (true, Some(parent), new_list(shared, item, to, journal)),
         (None, Some(first)) => (false, None, Arc::clone(&first.list)),
-        (None, None) => (false, None, open_list(shared, source_root, &target, keeps_own, to)?),
+        (None, None) => (false, None, open_list(shared, list_source, &target, keeps_own, to)?),
     };
     let traits = Traits {
         fresh,
@@ -91,7 +92,7 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
     };
     let mut root = Root::new(&source.meta, to, Some(&target.meta), list);
     root.made_in = made_in;
-    share_list(&mut root, first.as_deref(), &source_root);
+    share_list(&mut root, first.as_deref(), &source_root, list_source);
     root.visited = new_visited(shared, &source, Some(&target));
     describe_root(shared, &mut root, item, backups);
     put_up(shared, Directory::new(None, &Arc::new(root), source, Some(target), traits, link_dest));
@@ -119,11 +120,39 @@ fn first_of_list(shared: &Shared<'_>, number: u32) -> Option<Arc<Root>> {
     roots.find(|root| earlier.contains(&root.number) && !root.shares_list)
 }
 
+/// The source that the list of a folder is of: the first that goes there, or the one that an earlier run of the command
+/// named first.
+fn list_source(
+    shared: &Shared<'_>,
+    number: u32,
+    first: Option<&Root>,
+    own: &SourceRoot,
+    folder: &Arc<File>,
+) -> SourceRoot {
+    if let Some(of_first) = first.and_then(|first| first.list_source) {
+        return of_first;
+    }
+    let stands = |source: &SourceRoot| {
+        list_file::stands_in(folder, &new_header(folder, source, shared.settings.options, false))
+    };
+    let has_list = names::metadata(folder, OsStr::new(reserved::LIST_NAME)).is_ok();
+    if !has_list || stands(own) {
+        return *own;
+    }
+    let root_of = |(number, path): (u32, &Path)| {
+        let side = source_of(shared, number, path).ok()?;
+        Some(SourceRoot::from_origin(&side.origin().ok()?, &side.meta))
+    };
+    let others = shared.trees.guard.claims().merged_behind(number);
+    others.filter_map(root_of).find(stands).unwrap_or(*own)
+}
+
 /// A list is of one source: the names of others begin where that has none.
-fn share_list(root: &mut Root, first: Option<&Root>, source: &SourceRoot) {
+fn share_list(root: &mut Root, first: Option<&Root>, own: &SourceRoot, list_source: SourceRoot) {
     root.shares_list = first.is_some_and(|first| Arc::ptr_eq(&first.list, &root.list));
-    if root.shares_list {
-        root.path_sum = source.path_sum();
+    root.list_source = Some(list_source);
+    if own.path_sum() != list_source.path_sum() {
+        root.path_sum = own.path_sum();
     }
 }
 
@@ -251,9 +280,12 @@ fn begin_unwritten(
         .map(|target| target.file())
         .transpose()?;
     let source_root = SourceRoot::from_origin(&source.origin()?, &source.meta);
-    let look =
-        |folder: &Arc<File>| TreeJournal::open_for_dry_run(folder, to, &source_root, shared.settings.options);
     let first = first_of_list(shared, item.number);
+    let list_source = earlier.as_ref().map_or(source_root, |folder| {
+        list_source(shared, item.number, first.as_deref(), &source_root, folder)
+    });
+    let look =
+        |folder: &Arc<File>| TreeJournal::open_for_dry_run(folder, to, &list_source, shared.settings.options);
     let list = match &first {
         Some(first) => Arc::clone(&first.list),
         None => List::started(earlier.and_then(|folder| look(&folder))),
@@ -271,7 +303,7 @@ fn begin_unwritten(
     let traits =
         Traits { fresh: target.is_none(), source_magic, target_flags, unverified, ..Traits::default() };
     let mut root = Root::new(&source.meta, to, target.as_ref().map(|target| &target.meta), list);
-    share_list(&mut root, first.as_deref(), &source_root);
+    share_list(&mut root, first.as_deref(), &source_root, list_source);
     root.visited = new_visited(shared, &source, None);
     root.is_copied = !shared.settings.compares;
     describe_root(shared, &mut root, item, backups);
