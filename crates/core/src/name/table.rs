@@ -98,7 +98,7 @@ pub(super) const TABLE: &[TableRule] = &[
     rule(40, "Deletion: is the source's folder as it was walked?", "", is_restless),
     rule(41, "Deletion: does this command read or keep it?", "", is_needed),
     rule(42, "Deletion: is it a folder?", "", is_extra_folder),
-    rule(43, "Deletion: is it a partial file?", "", is_partial_file),
+    rule(43, "Deletion: is it a partial file, or a list?", "", is_partial_file),
     rule(44, "Deletion: is a backup made of it?", "`--backup`, `--max-delete`", is_extra),
 ];
 
@@ -534,7 +534,7 @@ fn is_extra_folder(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
 }
 
 /// In use, or of a copy that can be resumed: **keep** with a warning. Abandoned: **remove** it with its journal, without a
-/// backup. rsync removes it.
+/// backup; the list of a copy that was cut too. rsync removes it.
 fn is_partial_file(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     match facts.partial_file.ok_or(NameFact::PartialFile)? {
         PartialFile::No => NEXT,

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use datapump_engine::{Errno, Handle};
 
+use crate::list::list_file::{header_in, open_own};
 use crate::listed::{self, Name};
 use crate::origin::Origin;
 use datapump_core::name::is_same_time;
@@ -40,6 +41,16 @@ struct Swept<'run> {
 /// any other. A file older than the copy (`begun_ns`) is none of its leftovers.
 pub(crate) fn sweep(folder: &Arc<File>, source: &Origin, begun_ns: i128, given: Given) {
     Swept::new(folder, Some(source), begun_ns, given).sweep();
+}
+
+/// Whether a name is what a killed run of the copy left of which the list lies in this folder, and nobody can resume it.
+pub(crate) fn is_leftover(folder: &Arc<File>, name: &OsStr) -> bool {
+    let list = open_own(folder).and_then(Result::ok);
+    let Some(header) = list.and_then(|list| header_in(&list)) else { return false };
+    let swept = Swept::new(folder, None, header.begun_ns, Given::NOTHING);
+    swept.folder.metadata(name).is_ok_and(|meta| {
+        meta.kind == FileKind::Regular && meta.ctime_ns >= header.begun_ns && swept.is_leftover(name, &meta)
+    })
 }
 
 impl<'run> Swept<'run> {

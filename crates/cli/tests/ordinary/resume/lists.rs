@@ -412,6 +412,22 @@ fn a_list_that_was_settled_doubts_what_a_killed_run_wrote() {
 }
 
 #[test]
+fn what_a_cut_copy_left_has_no_backup() {
+    let home = Home::new();
+    source(&home);
+    for folder in ["other", "target", "target/sub"] {
+        make_folder(&home, folder);
+    }
+    cut(&home, &["source/.", "target/sub"], "target/sub");
+    let left = names(&home.path("target/sub"));
+    assert!(left.iter().any(|name| name.starts_with(".pump-") && name != ".pump-job"), "{left:?}");
+    expect(&home.pump(&["copy", "--delete", "--backup-dir=kept", "other/.", "target"]), 0, &[], "");
+    let files = left.into_iter().filter(|name| name.starts_with('f'));
+    assert_eq!(names(&home.path("target/kept/sub")), files.collect::<Vec<_>>());
+    assert!(!home.path("target/sub").exists());
+}
+
+#[test]
 fn what_is_left_in_a_folder_whose_source_is_gone_is_swept_away() {
     let home = Home::new();
     source(&home);

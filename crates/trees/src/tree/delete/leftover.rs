@@ -13,12 +13,14 @@ use datapump_engine::Errno;
 
 use super::pass::{DeletePass, DeleteStep};
 use super::place::DeletePlace;
-use crate::problem::{Class, Problem, shown_path};
+use crate::list::sweep;
+use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::state::in_the_way::Staged;
 use datapump_core::name::PartialFile;
-use datapump_files::commit::reserved::{is_temporary, is_temporary_of, temporary_of};
+use datapump_files::commit::partial::is_pumps_in;
+use datapump_files::commit::reserved::{LIST_NAME, is_temporary, is_temporary_of, temporary_of};
 use datapump_files::commit::temporary::{is_abandoned, is_partial, remove_abandoned};
-use datapump_files::disk::{FileKind, Folder, names};
+use datapump_files::disk::{FileKind, Folder, is_locked, names};
 
 /// Whether it was on its way to a name of the source. What cannot be listed may have that.
 fn is_of_source(here: &DeletePlace, temporary: &OsStr, stop: &AtomicBool) -> bool {
@@ -42,8 +44,11 @@ fn is_of_source(here: &DeletePlace, temporary: &OsStr, stop: &AtomicBool) -> boo
 }
 
 impl DeletePass<'_> {
-    /// Whether a name is that of a partial file, or of its journal. One that stays is reported.
+    /// Whether a name is that of a partial file, of its journal, or of a list. One that stays is reported.
     pub(super) fn partial_file(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> PartialFile {
+        if name == LIST_NAME && is_pumps_in(folder, name) {
+            return self.list_of_copy(here, folder);
+        }
         if !is_temporary(name) {
             return PartialFile::No;
         }
@@ -52,13 +57,16 @@ impl DeletePass<'_> {
             return PartialFile::InUse;
         }
         let has = |name: &OsStr| names::metadata(folder, name) != Err(Errno::ENOENT);
+        // A rule may protect the name that it was on its way to, which it does not tell.
+        let may_go = self.shared.settings.options.selection.rules.is_empty();
         if !is_partial(folder, name) {
+            let is_leftover = may_go && here.source.is_none() && sweep::is_leftover(folder, name);
             // A journal that went with its file since the folder was listed.
-            return if has(name) { PartialFile::No } else { PartialFile::Gone };
+            let other = if has(name) { PartialFile::No } else { PartialFile::Gone };
+            return if is_leftover { PartialFile::Abandoned } else { other };
         }
         let temporary = temporary_of(name).unwrap_or(name);
-        // A rule may protect the name that it was on its way to, which it does not tell.
-        let goes = self.shared.settings.options.selection.rules.is_empty()
+        let goes = may_go
             && is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
             && !is_of_source(here, temporary, &self.shared.stop);
         if !goes {
@@ -66,6 +74,17 @@ impl DeletePass<'_> {
             PartialFile::InUse
         } else if temporary != name && has(temporary) {
             PartialFile::Gone
+        } else {
+            PartialFile::Abandoned
+        }
+    }
+
+    /// The list of a copy that another pump makes below, or that was cut.
+    fn list_of_copy(&self, here: &DeletePlace, folder: &File) -> PartialFile {
+        let list = OsStr::new(LIST_NAME);
+        if names::open_source(folder, list, true).is_ok_and(|file| is_locked(&file)) {
+            self.tell_partial(&here.target.path_of(list));
+            PartialFile::InUse
         } else {
             PartialFile::Abandoned
         }
@@ -88,12 +107,18 @@ impl DeletePass<'_> {
         Ok(())
     }
 
-    /// Removes a partial file or journal. False where it stays, which is reported: a pump took it meanwhile, or it cannot be
-    /// removed.
+    /// Removes a partial file, journal or list. False where it stays, which is reported: a pump took it meanwhile, or it
+    /// cannot be removed.
     fn take_away(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> bool {
         let path = here.target.path_of(name);
         let open = Folder::Os(Arc::clone(folder));
-        let remove = || remove_abandoned(&open, temporary_of(name).unwrap_or(name), &path);
+        let system = |errno: Errno| Problem::system(Operation::Remove, &path, errno.0);
+        let remove = || {
+            if name == LIST_NAME {
+                return names::remove(folder, name, false).map(|()| true).map_err(system);
+            }
+            remove_abandoned(&open, temporary_of(name).unwrap_or(name), &path)
+        };
         match here.target.in_opened(remove) {
             Ok(true) => self.count_deleted(),
             Ok(false) => self.tell_partial(&path),
