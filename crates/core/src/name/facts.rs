@@ -180,6 +180,8 @@ pub struct KnownFacts {
     pub existing: Option<Option<Meta>>,
     /// This run removed a folder in its place, or would.
     pub was_cleared: bool,
+    /// It lies in a folder that is not copied.
+    pub lies_in_skipped: bool,
     /// [`NameFact::IsSameFile`]
     pub is_same_file: Option<bool>,
     /// [`NameFact::Ours`]

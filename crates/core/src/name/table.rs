@@ -178,8 +178,11 @@ fn is_outside_bounds(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
 }
 
 /// **Skip**; a folder with all below it, where names of a list are looked at first (1). A name whose place held a folder
-/// that was removed for it is an existing one. rsync: the same (T).
+/// that was removed for it is an existing one. rsync: the same (T). So are names of a list in a folder that is left (18).
 fn exists_not(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
+    if facts.lies_in_skipped {
+        return perform(NameAction::Skip(SkipReason::NotExisting));
+    }
     if flags.compares() || !flags.existing || facts.was_cleared {
         return NEXT;
     }

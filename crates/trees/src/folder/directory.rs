@@ -72,6 +72,8 @@ pub(crate) struct Directory {
 pub(crate) struct Traits {
     /// This run made the target folder: no name stands in it but those that this run made.
     pub(crate) fresh: bool,
+    /// The folder is not copied: names of a list that lie in it are looked at.
+    pub(crate) is_skipped: bool,
     /// Source and target lie on one file system.
     pub(crate) same_file_system: bool,
     /// The kernel makes the source's files up as they are read.

@@ -172,21 +172,26 @@ pub(crate) fn open_source(at: BatchName<'_>) -> Result<Option<OpenedSource>, Pro
 /// Goes into a folder: makes or opens its target and enqueues the listing of its names.
 pub(crate) fn enter(at: BatchName<'_>, source: OpenedSource, existing: Option<&Meta>) -> Result<(), Problem> {
     match open_or_make_target(at, &source.side, existing)? {
-        Some((target, fresh)) => enter_both(at, source, target, fresh),
+        Some((target, fresh)) => {
+            let traits = folder_traits(at.directory(), &source.side, target.as_deref(), fresh);
+            enter_both(at, source, target, traits)
+        }
         None => Ok(()),
     }
 }
 
 /// Goes into a folder that is not copied, for names of a list that lie in it: each of them is looked at.
-pub(crate) fn enter_skipped(at: BatchName<'_>) -> Result<(), Problem> {
-    open_source(at)?.map_or(Ok(()), |source| enter_both(at, source, None, true))
+pub(crate) fn enter_skipped(at: BatchName<'_>, source: OpenedSource) -> Result<(), Problem> {
+    let traits = Traits { is_skipped: true, ..folder_traits(at.directory(), &source.side, None, true) };
+    enter_both(at, source, None, traits)
 }
 
 /// A folder is missing where no room is left. What would lie in it is counted, too.
 pub(crate) fn enter_missing(at: BatchName<'_>, source: OpenedSource) -> Result<(), Problem> {
     at.shared.ledger.leave_missing(0);
     at.directory().root.fail();
-    enter_both(at, source, None, true)
+    let traits = folder_traits(at.directory(), &source.side, None, true);
+    enter_both(at, source, None, traits)
 }
 
 /// Goes into a folder that is compared.
@@ -199,7 +204,8 @@ pub(crate) fn enter_compared(at: BatchName<'_>) -> Result<(), Problem> {
     {
         compare_attributes::of_folders(at.shared, &source.side, target)?;
     }
-    enter_both(at, source, target, false)
+    let traits = folder_traits(at.directory(), &source.side, target.as_deref(), false);
+    enter_both(at, source, target, traits)
 }
 
 /// Enqueues the listing of a folder that is open on both sides. One that is on another file system is done at once.
@@ -207,9 +213,9 @@ fn enter_both(
     at: BatchName<'_>,
     source: OpenedSource,
     target: Option<Arc<FolderSide>>,
-    fresh: bool,
+    traits: Traits,
 ) -> Result<(), Problem> {
-    let below = new_directory(at.shared, at.directory(), &at.name.name, source.side, target, fresh)?;
+    let below = new_directory(at.shared, at.directory(), &at.name.name, source.side, target, traits)?;
     below.note_walk(&below.source.meta, below.source.is_young());
     if source.is_left_out {
         // The folder itself is there, as rsync and cp have it: what is mounted on it is not.
@@ -235,12 +241,11 @@ fn new_directory(
     name: &OsStr,
     source: Arc<FolderSide>,
     target: Option<Arc<FolderSide>>,
-    fresh: bool,
+    mut traits: Traits,
 ) -> Result<Arc<Directory>, Problem> {
-    let mut traits = folder_traits(above, &source, target.as_deref(), fresh);
     note_device(shared, above, target.as_deref())?;
     let link_dest = link_dest_below(shared, above, name);
-    if let Some(target) = target.as_deref().filter(|_| !fresh) {
+    if let Some(target) = target.as_deref().filter(|_| !traits.fresh) {
         above.root.backups.check_project(target)?;
         traits.unverified = shared.trees.memory.in_target(&shared.ledger, traits.unverified, target);
     }
@@ -258,7 +263,8 @@ pub(crate) fn open_again(
 ) -> Result<Arc<Directory>, Problem> {
     let source = above.source.child(name)?;
     let target = above.target.as_ref().map(|target| target.child(name)).transpose()?;
-    new_directory(shared, above, name, source, target, false)
+    let traits = folder_traits(above, &source, target.as_deref(), false);
+    new_directory(shared, above, name, source, target, traits)
 }
 
 /// The folders of that name in those where unchanged files are looked for.
@@ -454,6 +460,7 @@ fn folder_traits(above: &Directory, source: &FolderSide, target: Option<&FolderS
     let same_file_system = same_device && source.is_here();
     Traits {
         fresh,
+        is_skipped: false,
         keeps_own: false,
         same_file_system,
         source_magic: if source.meta.device == above.source.meta.device {

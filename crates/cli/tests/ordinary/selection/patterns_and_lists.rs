@@ -230,6 +230,24 @@ fn a_missing_name_is_an_error_where_its_folder_is_copied_whole_or_not_at_all() {
     }
 }
 
+/// A file in the place of a folder is left, and nothing below that is copied.
+#[test]
+fn a_missing_name_is_an_error_where_a_file_is_left_in_the_place_of_its_folder() {
+    let home = Home::new();
+    fs::write(home.path("list"), "s/d/f\ns/d/missing\n").expect("room");
+    for way in Way::SERVED {
+        let hosts = TwoHosts::new(&home, way);
+        let (from, to) = (hosts.source("from"), hosts.target("to"));
+        make(&home, &[&format!("{from}/s/d/f"), &format!("{to}/s")]);
+        for dry in [&[][..], &["-n"]] {
+            let words = [&["copy", "-T", "--ignore-existing", "--files-from", "list"][..], dry].concat();
+            let run = hosts.pump(&words, &["from"], "to");
+            expect(&run, 23, &["s/d/missing'", "No such file"], &format!("{way:?} {dry:?}"));
+            assert!(home.path(format!("{to}/s")).is_file(), "{way:?}");
+        }
+    }
+}
+
 /// A pattern for folders hides those of the source, and protects those of the target: a file of that name is neither.
 #[test]
 fn a_file_in_the_place_of_an_excluded_folder_is_removed() {

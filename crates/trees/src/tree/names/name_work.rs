@@ -98,6 +98,7 @@ fn deal_with(at: BatchName<'_>, waits: &mut Waits) -> Result<Option<Ready>, Prob
     let known = |is_asked: bool, fact: bool| (is_named || !is_asked).then_some(fact);
     let facts = KnownFacts {
         form,
+        lies_in_skipped: at.directory().traits.is_skipped,
         is_listed_below: known(trees.select.is_list(), false),
         is_selected: known(true, true),
         leads_to_target: known(follows, false),
@@ -449,7 +450,7 @@ impl NameWork<'_> {
     }
 
     /// Reports and counts a name that is not copied. An excluded one is not reported; its link is checked.
-    fn skip(&self, reason: SkipReason) -> Result<(), Problem> {
+    fn skip(&mut self, reason: SkipReason) -> Result<(), Problem> {
         let shared = self.at.shared;
         if reason == SkipReason::Excluded {
             let kind = self.machine.facts.kind.unwrap_or(FileKind::Regular);
@@ -460,18 +461,19 @@ impl NameWork<'_> {
             None => left_out::report_skipped(shared, &self.at.source_path(), reason),
         }
         self.meta.iter().for_each(|meta| shared.skip_named(&self.at.directory().root, meta));
-        if reason == SkipReason::NotExisting && self.is_folder_with_listed() {
-            return walk::enter_skipped(self.at);
-        }
-        Ok(())
+        if reason == SkipReason::NotExisting { self.enter_skipped() } else { Ok(()) }
     }
 
-    /// Whether it is a folder of a walk, and the list has names below it.
-    fn is_folder_with_listed(&self) -> bool {
+    /// Goes into a folder of a walk that is not copied, if the list has names below it.
+    fn enter_skipped(&mut self) -> Result<(), Problem> {
         let at = self.at;
         let is_walked_folder =
             self.machine.facts.kind == Some(FileKind::Folder) && !at.directory().root.is_named();
-        is_walked_folder && at.shared.trees.select.has_below(|| at.relative(), &at.name.name)
+        if !is_walked_folder || !at.shared.trees.select.has_below(|| at.relative(), &at.name.name) {
+            return Ok(());
+        }
+        let opened = self.folder.take().map_or_else(|| walk::open_source(at), |opened| Ok(Some(opened)));
+        opened?.map_or(Ok(()), |opened| walk::enter_skipped(at, opened))
     }
 
     /// Reports or counts an existing entry that stays as it is.
@@ -487,7 +489,7 @@ impl NameWork<'_> {
         }
         if self.machine.facts.kind == Some(FileKind::Folder) {
             update_existing::report_kept(shared, &entry, why);
-            return Ok(());
+            return self.enter_skipped();
         }
         let both = self.both()?;
         match reason {

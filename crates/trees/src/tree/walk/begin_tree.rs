@@ -77,6 +77,7 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
     };
     let traits = Traits {
         fresh,
+        is_skipped: false,
         same_file_system: shared.remote_host.is_none() && source.meta.device == target.meta.device,
         made_up: source.origin()?.is_made_up(),
         source_magic: source.origin()?.magic(),
@@ -103,7 +104,8 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
 pub(crate) fn begin_skipped(shared: &Shared<'_>, item: &Item, from: &Path, to: &Path) -> Result<(), Problem> {
     let source = source_of(shared, item.number, from)?;
     shared.trees.select.begin(from, &item.patterns_above);
-    let traits = Traits { fresh: true, source_magic: source.origin()?.magic(), ..Traits::default() };
+    let source_magic = source.origin()?.magic();
+    let traits = Traits { fresh: true, is_skipped: true, source_magic, ..Traits::default() };
     let mut root = Root::new(&source.meta, to, None, List::started(None));
     describe_root(shared, &mut root, item, BackupPlace::default());
     put_up(shared, Directory::new(None, &Arc::new(root), source, None, traits, Vec::new()));
