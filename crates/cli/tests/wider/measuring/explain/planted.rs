@@ -18,7 +18,7 @@ use crate::wider_parts::throttle::{Busy, SlowDisk, device_of};
 
 /// Programs beside the copy on its CPU: it gets a fifth of that.
 const OTHERS: usize = 4;
-/// What is read where nothing but a CPU is to be slow.
+/// Read where nothing but a CPU is to be slow.
 const FROM_MEMORY: &str = "null:2GiB";
 
 /// `pump` on the CPU that [`Busy`] keeps busy, or beside it.
