@@ -34,8 +34,8 @@ pub mod study;
 
 pub use advise::tune::state_folder;
 pub use judge::compare::{
-    CellComparison, Comparison, Judged, Metric, NoProportion, Normalise, NothingInCommon, OTHER_MACHINE,
-    Yardstick, compare, compare_binaries, compare_sides,
+    CellComparison, ComparedBy, ComparedFact, Comparison, Judged, Metric, NoProportion, Normalise,
+    NothingInCommon, Unjudged, Yardstick, compare, compare_binaries, compare_sides,
 };
 pub use perform::{datagrams, request_response};
 pub use probe::memory;

@@ -10,8 +10,8 @@ use datapump_engine::sim::Random;
 
 mod estimate;
 
-pub(crate) use estimate::student_quantile;
 pub use estimate::{ESTIMATE_VALUES_MIN, Estimate, MeanInterval};
+pub(crate) use estimate::{student_quantile, trimmed_mean};
 
 /// Resamples of a bootstrap. The interval's ends lie near the 0.4 % quantile for 7 values, so that 2000 resamples
 /// leave 8 beyond each end.

@@ -13,10 +13,11 @@ use super::{ChangesArguments, FilesArguments};
 
 /// Say whether B is faster than A, cell by cell and overall
 ///
-/// A and B are rows of one study, run by two versions of what is measured; or, with --a and --b, two builds of pump
-/// that run a study now, side by side: A B in one round, B A in the next. The rows of both go into one file, and given
-/// alone that file is judged again. The ratio is A's time over B's: above 1 B is faster. Status 1 if nothing could be
-/// judged: that takes three runs of a cell on each side; ten are better, and twenty show a few per cent.
+/// With --a and --b two builds of pump run a study now, side by side: A B in one round, B A in the next. The rows of
+/// both go into one file, and given alone that file is judged again. Ten rounds are good, and forty show 5 per cent of
+/// CPU time or of a copy in memory. Or A and B are files of rows of one study: one session (a call of the program)
+/// differs from the next by several per cent, so that each file needs rows of three sessions or more. The ratio is A's
+/// time over B's: above 1 B is faster. Status 1 if nothing could be judged.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct LabCompareArguments {
@@ -73,7 +74,7 @@ pub struct LabCompareArguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  pump lab compare before.jsonl after.jsonl                      rows of two runs of a study
+  pump lab compare before.jsonl after.jsonl                      rows of two builds, three sessions of each
   pump lab compare --a old/pump --b new/pump cpu --repeats 20    two builds, side by side, into cpu-compare.jsonl
   pump lab compare cpu-compare.jsonl --metric cpu                the same rows, judged by CPU time";
 

@@ -12,8 +12,8 @@ use crate::args::WHAT;
 /// Run again what a file of rows holds
 ///
 /// The rows have their study, all that was changed of it, and the seed; nothing else is read. The new rows have the
-/// same cells in the same order, and pump lab compare judges between the two files. The same command goes on where it
-/// stopped.
+/// same cells in the same order, and pump lab compare judges between three such sessions of each. The same command
+/// goes on where it stopped.
 #[derive(Debug, Args)]
 pub struct LabRerunArguments {
     /// A file of rows; it is only read

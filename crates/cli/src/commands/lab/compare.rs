@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::Status;
 use datapump_lab::study::StudyError;
-use datapump_lab::{Comparison, NoProportion, NothingInCommon, Yardstick};
+use datapump_lab::{Comparison, Judged, NoProportion, NothingInCommon, Unjudged, Yardstick};
 
 use super::{asked, refuse};
 use crate::args::{CompareAsked, LabCompareArguments};
@@ -26,7 +26,7 @@ pub fn compare(arguments: &LabCompareArguments, output: &Output) -> i32 {
     match comparison(&compared, arguments, &stop) {
         // That nothing could be judged is not done what was asked.
         Ok(comparison) if comparison.is_empty() => {
-            output.line(&format!("pump: nothing could be judged: {}", why_nothing(&comparison)));
+            output.line(&format!("pump: nothing could be judged: {}", why_nothing(&comparison.overall)));
             print(&comparison, Status::Failed, output)
         }
         Ok(comparison) => print(&comparison, Status::Done, output),
@@ -56,13 +56,24 @@ fn comparison(
     }
 }
 
-fn why_nothing(comparison: &Comparison) -> &'static str {
-    match comparison.overall.why {
-        Some(datapump_lab::OTHER_MACHINE) => {
-            "A and B are not of one machine; --normalise=disk or --normalise=clock puts them into proportion"
+/// Why no cell has a verdict, and what to do about it.
+pub(super) fn why_nothing(overall: &Judged) -> String {
+    let hint = match overall.why {
+        Some(Unjudged::OtherMachine) => {
+            return "A and B are not of one machine; --normalise=disk or --normalise=clock puts them into proportion"
+                .into();
         }
-        _ => "that takes three runs of a cell on each side",
-    }
+        Some(Unjudged::TooFew) => return "that takes three runs of a cell on each side".into(),
+        Some(Unjudged::NotInterleaved(_)) => {
+            "run both in turns by pump lab compare --a BINARY --b BINARY STUDY, or give three sessions on each side"
+        }
+        Some(Unjudged::TooNoisy(_)) => {
+            "the machine had too much else to do, or the runs are too few; wait until it is idle, or give more --repeats"
+        }
+        _ => "give rows that have what is compared",
+    };
+    let why = overall.why.map_or(String::new(), |why| format!("{why}; "));
+    format!("{why}{hint}")
 }
 
 fn print(comparison: &Comparison, status: Status, output: &Output) -> i32 {

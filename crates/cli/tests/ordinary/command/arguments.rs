@@ -334,8 +334,10 @@ fn rows_are_compared_with_a_verdict_for_each_cell_and_overall() {
     let rows = std::fs::read(&cpu).expect("rows");
     std::fs::write(home.path("torn.jsonl"), &rows[..rows.len() - 100]).expect("room");
     let torn = home.pump(&["lab", "compare", &cpu, "torn.jsonl"]);
-    expect(&torn, 0, &["torn.jsonl: ", "bytes of a torn last line left out"], "a torn file");
-    assert!(torn.out.contains("9 pairs"), "{torn:?}");
+    let apart = "nothing could be judged: not interleaved; how much one session differs from the next is not known here";
+    let hints = ["torn.jsonl: ", "bytes of a torn last line left out", apart, "--a BINARY --b BINARY"];
+    expect(&torn, 1, &hints, "a torn file, and one session on each side");
+    assert!(torn.out.contains("10 and 9"), "{torn:?}");
     let wrong = home.pump(&["lab", "compare", "--metric", "speed", &cpu, &cpu]);
     expect(&wrong, 2, &["'speed' cannot be compared; write elapsed"], "an unknown metric");
 }

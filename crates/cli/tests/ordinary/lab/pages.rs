@@ -113,7 +113,7 @@ fn rows_are_run_again_from_their_file_alone_and_compared() {
     std::fs::remove_file(home.path("tiny.toml")).expect("it was there");
     expect(&home.pump(&["lab", "rerun", "old.jsonl"]), 0, &["tiny: 8 runs"], "again");
     let run = home.pump(&["lab", "compare", "old.jsonl", "old-again.jsonl"]);
-    expect(&run, 0, &["overall"], "compared");
+    expect(&run, 1, &["overall", "nothing could be judged: not interleaved"], "one session each");
     let json = home.pump(&["lab", "rerun", "old.jsonl", "--json"]);
     let last = json.out.lines().last().expect("a report");
     assert!(json.status == 0 && last.contains("\"event\":\"report\""), "{json:?}");

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-use super::{Comparison, Yardstick};
+use super::{Comparison, Yardstick, read_side};
 use crate::RunArguments;
-use crate::row::{Row, read_rows};
+use crate::row::Row;
 use crate::session::StudySession;
 use crate::session::programs::Programs;
 use crate::study::{BINARY, BINARY_LEVELS, Level};
@@ -29,7 +29,7 @@ pub fn compare_binaries(
     let default = || PathBuf::from(format!("{}-compare.jsonl", study.name));
     let out = arguments.out.clone().unwrap_or_else(default);
     StudySession::open(&study, &out, arguments, programs)?.run()?;
-    let rows: Vec<Row> = read_rows(&out)?.into_iter().filter(|row| row.study == study.name).collect();
+    let rows: Vec<Row> = read_side(&out)?.into_iter().filter(|row| row.study == study.name).collect();
     of_rows(&out, &rows, by)
 }
 
@@ -37,7 +37,7 @@ pub fn compare_binaries(
 ///
 /// Errors: a file that cannot be read, or has no such rows.
 pub fn compare_sides(path: &Path, by: Yardstick) -> anyhow::Result<Comparison> {
-    of_rows(path, &read_rows(path)?, by)
+    of_rows(path, &read_side(path)?, by)
 }
 
 fn of_rows(path: &Path, rows: &[Row], by: Yardstick) -> anyhow::Result<Comparison> {

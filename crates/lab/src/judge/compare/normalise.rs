@@ -110,20 +110,27 @@ fn is_direct(row: &Row) -> bool {
 }
 
 /// The speed of a disk is the largest median of any cell that both sides have: what it gave when it was asked best.
-/// Rows of a use of the disk that has no such cell are left out.
+/// Each session has a speed of its own, so that what is uncertain of it is in how sessions differ. Rows of a use of the
+/// disk that has no such cell are left out.
 fn by_disk(
     side: &str,
     rows: &[Row],
     common: &BTreeSet<RowCell<'_>>,
 ) -> Result<(Vec<Row>, String), NoProportion> {
-    let speeds = disk_speeds(of_the_disk(rows).filter(|row| common.contains(&cell(row))));
-    if speeds.is_empty() {
+    let sessions: BTreeSet<&str> = rows.iter().map(|row| row.session.as_str()).collect();
+    let its_speeds = |session| {
+        let says = |row: &&Row| row.session == session && common.contains(&cell(row));
+        (session, disk_speeds(of_the_disk(rows).filter(says)))
+    };
+    let speeds: BTreeMap<&str, BTreeMap<DiskUse, f64>> = sessions.into_iter().map(its_speeds).collect();
+    let told = speeds_message(&speeds);
+    if told.is_empty() {
         let words =
             "no run that both sides have, past the page cache and not soaked, says how fast its disk is";
         return Err(NoProportion(format!("{side}: {words}")));
     }
     let scaled = |row: &Row| {
-        let factor = speeds.get(&disk_use(row))? / DISK_BYTES_PER_NS;
+        let factor = speeds.get(&*row.session)?.get(&disk_use(row))? / DISK_BYTES_PER_NS;
         let scaled_ns = |ns: u64| (ns as f64 * factor).round() as u64;
         let mut row = Row { elapsed_ns: scaled_ns(row.elapsed_ns), ..row.clone() };
         for reader in row.readers.iter_mut().flatten() {
@@ -131,12 +138,25 @@ fn by_disk(
         }
         Some(row)
     };
-    let told = speeds.iter().map(|((_, operation), speed)| {
+    Ok((rows.iter().filter_map(scaled).collect(), format!("{side}'s disk {told}")))
+}
+
+/// `reads 1.00 GB/s to 1.20 GB/s, writes 900 MB/s`.
+fn speeds_message(speeds: &BTreeMap<&str, BTreeMap<DiskUse, f64>>) -> String {
+    let mut by_use: BTreeMap<&DiskUse, Vec<f64>> = BTreeMap::new();
+    for (of, speed) in speeds.values().flatten() {
+        by_use.entry(of).or_default().push(*speed);
+    }
+    let told = by_use.into_iter().map(|((_, operation), mut speeds)| {
+        speeds.sort_by(f64::total_cmp);
         let what = operation.as_ref().map_or("moves".into(), |word| format!("{word}s"));
-        format!("{what} {}", datapump::units::rate_words(speed * 1e9))
+        let mut ends = [speeds[0], speeds[speeds.len() - 1]]
+            .map(|speed| datapump::units::rate_words(speed * 1e9))
+            .to_vec();
+        ends.dedup();
+        format!("{what} {}", ends.join(" to "))
     });
-    let told: Vec<String> = told.collect();
-    Ok((rows.iter().filter_map(scaled).collect(), format!("{side}'s disk {}", told.join(", "))))
+    told.collect::<Vec<String>>().join(", ")
 }
 
 fn disk_speeds<'rows>(rows: impl Iterator<Item = &'rows Row>) -> BTreeMap<DiskUse, f64> {

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{CellComparison, Comparison, Judged, Metric};
+use super::{CellComparison, ComparedBy, Comparison, Judged, Metric};
+use crate::judge::stats::ComparisonVerdict;
+use crate::report::figures::figures;
 use crate::report::table::Table;
 use crate::study::Level;
 
@@ -13,33 +15,35 @@ impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b] = &self.files;
         writeln!(out, "B {b} against A {a}")?;
+        self.facts.iter().try_for_each(|fact| writeln!(out, "{fact}"))?;
+        self.warnings.iter().try_for_each(|words| writeln!(out, "warning: {words}"))?;
         writeln!(out, "ratio: {}", self.ratio_is)?;
         writeln!(out, "{}\n", self.method())?;
         write!(out, "{}", Table(self.rows()))?;
-        let told = self.warnings.iter().map(|words| ("warning", words));
-        let told = told.chain(self.notes.iter().map(|words| ("note", words)));
-        told.enumerate().try_for_each(|(at, (kind, words))| {
-            let gap = if at == 0 { "\n" } else { "" };
-            writeln!(out, "{gap}{kind}: {words}")
-        })
+        let gap = if self.notes.is_empty() { "" } else { "\n" };
+        write!(out, "{gap}")?;
+        self.notes.iter().try_for_each(|words| writeln!(out, "note: {words}"))
     }
 }
 
 impl Comparison {
     fn method(&self) -> String {
+        let by = match self.compared_by {
+            ComparedBy::Pairs => "pairs of runs of one session and round",
+            ComparedBy::Sessions => "sessions, each by the mean of its runs",
+        };
         match self.at_once {
-            0 => "no intervals: too few runs; three in each file are the least".into(),
-            1 => "interval: 95 %; a verdict only outside the band of A against A".into(),
+            0 => format!("compared: {by}; no intervals: three on each side are the least"),
+            1 => format!("compared: {by}; interval: 95 %"),
             all => format!(
-                "intervals: 95 % for all {all} at once (Bonferroni, so that each agrees with its verdict); a verdict \
-                 only outside the band of A against A"
+                "compared: {by}; intervals: 95 % for all {all} at once (Bonferroni, so that each agrees with its verdict)"
             ),
         }
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
         let factors = varied(&self.cells);
-        let figures = ["runs", "A", "B", "ratio", "interval", "A/A band", "verdict"];
+        let figures = ["runs", "A", "B", "ratio", "interval", "verdict"];
         let head = factors.iter().cloned().chain(figures.map(String::from)).collect();
         let cells = self.cells.iter().map(|cell| {
             let levels = factors.iter().map(|name| level(cell, name));
@@ -77,9 +81,12 @@ fn level(cell: &CellComparison, name: &str) -> String {
 }
 
 fn figures_of(cell: &CellComparison, metric: Metric) -> Vec<String> {
-    let runs = match cell.pairs {
-        0 => format!("{} and {}", cell.a_runs, cell.b_runs),
-        pairs => format!("{pairs} pairs"),
+    let runs = match (cell.pairs, cell.a_sessions, cell.b_sessions) {
+        (0, a, b) if a.max(b) > 1 => {
+            format!("{} of {a} and {} of {b} sessions", cell.a_runs, cell.b_runs)
+        }
+        (0, ..) => format!("{} and {}", cell.a_runs, cell.b_runs),
+        (pairs, ..) => format!("{pairs} pairs"),
     };
     let median = |median: Option<f64>| median.map_or(String::new(), |value| metric.words(value));
     let figures = vec![runs, median(cell.a_median), median(cell.b_median)];
@@ -87,15 +94,14 @@ fn figures_of(cell: &CellComparison, metric: Metric) -> Vec<String> {
 }
 
 fn judged_words(judged: &Judged) -> Vec<String> {
-    let range = |low: Option<f64>, high: Option<f64>| {
-        let both = low.zip(high);
-        both.map_or(String::new(), |(low, high)| format!("{low:.3} .. {high:.3}"))
-    };
-    let why = judged.why.map_or(String::new(), |why| format!(" ({why})"));
+    let both = judged.ratio_low.zip(judged.ratio_high);
+    let could =
+        judged.could_have_shown_percent.filter(|_| judged.verdict == ComparisonVerdict::NoDifferenceShown);
+    let could = could.map(|percent| format!(" (could have shown {} %)", figures(percent)));
+    let why = judged.why.map(|why| format!(": {why}"));
     vec![
         judged.ratio.map_or(String::new(), |ratio| format!("{ratio:.3}")),
-        range(judged.ratio_low, judged.ratio_high),
-        range(judged.band_low, judged.band_high),
-        format!("{}{why}", judged.verdict.words()),
+        both.map_or(String::new(), |(low, high)| format!("{low:.3} .. {high:.3}")),
+        format!("{}{}", judged.verdict.words(), could.or(why).unwrap_or_default()),
     ]
 }

@@ -2,10 +2,11 @@
 //!
 //! Must not know: figures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{ComparedCell, Metric, RowsSide};
+use super::facts::{load_warning, set_back};
+use super::{ComparedBy, ComparedCell, Metric, RowsSide};
 use crate::row::Row;
 
 /// A list of cells in a message ends after so many.
@@ -68,7 +69,7 @@ const MACHINE: [Fact; 6] = [
 ];
 
 /// Facts that differ between the files and would make a difference of their own.
-pub fn warnings(sides: &[RowsSide<'_>; 2], metric: Metric) -> Vec<String> {
+pub fn warnings(rows: [&[Row]; 2], sides: &[RowsSide<'_>; 2], metric: Metric) -> Vec<String> {
     let machine = MACHINE.iter().filter_map(|(what, fact)| {
         let [a, b] = sides.each_ref().map(|side| distinct(side.values().flatten(), *fact));
         (a != b || a.len() > 1).then(|| {
@@ -77,22 +78,21 @@ pub fn warnings(sides: &[RowsSide<'_>; 2], metric: Metric) -> Vec<String> {
         })
     });
     let common = sides[0].iter().filter_map(|(cell, a)| Some((*cell, [a, sides[1].get(cell)?])));
-    machine.chain(common.flat_map(|(cell, rows)| of_cell(cell, rows, metric))).collect()
+    let cells = common.flat_map(|(cell, rows)| of_cell(cell, rows, metric));
+    machine.chain(load_warning(rows)).chain(clock_warnings(rows)).chain(cells).collect()
 }
 
-/// Clocks that lie further apart than this are other clocks: the kernel tells that of the moment on some machines.
-const SAME_CLOCK: f64 = 1.05;
-
-/// Whether not all rows are of one machine: processors of other models or clocks, or another installation. Rows that do
-/// not say so are taken for the same.
-pub fn are_of_other_machines(rows: [&[Row]; 2]) -> bool {
-    let all = || rows.into_iter().flatten();
-    let models: BTreeSet<&String> =
-        all().map(|row| &row.cpu_model).filter(|model| !model.is_empty()).collect();
-    let installations: BTreeSet<&String> = all().filter_map(|row| row.machine_id.as_ref()).collect();
-    let clocks = || all().filter_map(|row| row.cpu_mhz);
-    let (least, most) = (clocks().fold(f64::INFINITY, f64::min), clocks().fold(0.0, f64::max));
-    models.len() > 1 || installations.len() > 1 || most > least * SAME_CLOCK
+/// A warning for each session within which the time of day goes back. No value is computed from it.
+fn clock_warnings(sides: [&[Row]; 2]) -> Vec<String> {
+    let told: BTreeMap<&str, &str> =
+        sides.iter().flat_map(|rows| set_back(rows)).map(|row| (&*row.session, &*row.time)).collect();
+    let words = told.into_iter().map(|(session, time)| {
+        let words = format!(
+            "the clock was set back within session {session}, to {time}: when its runs began cannot be relied on"
+        );
+        datapump::shown(words.as_bytes())
+    });
+    words.collect()
 }
 
 fn of_cell(cell: ComparedCell<'_>, rows: [&Vec<&Row>; 2], metric: Metric) -> Vec<String> {
@@ -132,8 +132,8 @@ fn joined(some: &BTreeSet<String>) -> String {
     datapump::shown(words.join(" and ").as_bytes())
 }
 
-/// Cells and runs that are in no figure.
-pub fn notes(sides: &[RowsSide<'_>; 2]) -> Vec<String> {
+/// Cells and runs that are in no figure, and sessions that are not whole.
+pub fn notes(sides: &[RowsSide<'_>; 2], by: ComparedBy) -> Vec<String> {
     let both = [("A", &sides[0], &sides[1]), ("B", &sides[1], &sides[0])];
     let alone = both.map(|(name, its, other)| {
         let only: Vec<ComparedCell<'_>> =
@@ -145,5 +145,47 @@ pub fn notes(sides: &[RowsSide<'_>; 2]) -> Vec<String> {
         let failed = common.flat_map(|(_, rows)| rows).filter(|row| !row.is_completed()).count();
         (failed > 0).then(|| format!("failed runs of {name}, in no figure: {failed}"))
     });
-    alone.into_iter().chain(failed).flatten().collect()
+    let single = both.map(|(name, its, other)| {
+        let single = if by == ComparedBy::Pairs { without_partner(its, other) } else { 0 };
+        (single > 0).then(|| {
+            format!("runs of {name} without one of the same session and round, in no figure: {single}")
+        })
+    });
+    let cut = both.map(|(name, its, _)| {
+        let cut = cut_sessions(its);
+        (cut > 0).then(|| format!("sessions of {name} that ended within a round, whose runs count: {cut}"))
+    });
+    alone.into_iter().chain(failed).chain(single).chain(cut).flatten().collect()
+}
+
+type RunOfCell<'rows> = (&'rows str, u64, u32);
+
+fn run_of_cell(row: &Row) -> RunOfCell<'_> {
+    (&row.session, row.seed, row.repeat)
+}
+
+/// Completed runs of cells of both, of which the other has none of the same session, seed and round.
+fn without_partner(its: &RowsSide<'_>, other: &RowsSide<'_>) -> usize {
+    let common = its.iter().filter_map(|(cell, rows)| Some((rows, other.get(cell)?)));
+    let single = common.map(|(rows, others)| {
+        let completed = |row: &&&Row| row.is_completed();
+        let theirs: BTreeSet<RunOfCell<'_>> =
+            others.iter().filter(completed).map(|row| run_of_cell(row)).collect();
+        rows.iter().filter(completed).filter(|row| !theirs.contains(&run_of_cell(row))).count()
+    });
+    single.sum()
+}
+
+/// Sessions whose last round has fewer cells than the one before.
+fn cut_sessions(side: &RowsSide<'_>) -> usize {
+    let mut sessions: BTreeMap<(&str, &str, u64), BTreeMap<u32, usize>> = BTreeMap::new();
+    for row in side.values().flatten() {
+        *sessions.entry((&row.session, &row.study, row.seed)).or_default().entry(row.repeat).or_default() +=
+            1;
+    }
+    let is_cut = |rounds: &&BTreeMap<u32, usize>| {
+        let mut cells = rounds.values().rev();
+        cells.next().zip(cells.next()).is_some_and(|(last, before)| last < before)
+    };
+    sessions.values().filter(is_cut).count()
 }

@@ -1,0 +1,141 @@
+//! The verdict on an estimate of the logarithm of A's value over B's, or why there is none.
+//!
+//! A verdict needs an interval without 1. One with 1 that goes from a quarter to four times says nothing, not even that no
+//! difference was shown, where the values are so because one differs from the next by a factor of three. Must not know:
+//! rows, how an estimate came to be.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+
+use crate::judge::stats::{ComparisonVerdict, Estimate, Interval};
+use crate::report::figures::figures;
+
+/// An interval with 1 that goes over more than this says nothing,
+const FACTOR_MAX: f64 = 16.0;
+/// where one pair or session differs from the next by more than so many per cent.
+const STEP_PERCENT_MAX: f64 = 200.0;
+
+/// A ratio and what it shows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Judged {
+    /// The verdict on B.
+    pub verdict: ComparisonVerdict,
+    /// A's value over B's: above 1 B is faster. Null if either has no run.
+    pub ratio: Option<f64>,
+    /// The lower end of its interval; null where there is none.
+    pub ratio_low: Option<f64>,
+    /// The upper end.
+    pub ratio_high: Option<f64>,
+    /// The smallest difference in per cent that as many runs, as noisy as these, show in nine of ten cases; null
+    /// without an interval, and where the runs are too few to say.
+    pub could_have_shown_percent: Option<f64>,
+    /// Why there is no verdict.
+    pub why: Option<Unjudged>,
+}
+
+/// Why there is no verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unjudged {
+    /// Fewer than three pairs of runs.
+    TooFew,
+    /// The rows do not have the metric.
+    NotMeasured,
+    /// A device or a clock of its own is a difference of its own (statement S49).
+    OtherMachine,
+    /// A side has rows of several builds: none of them is judged.
+    SeveralBuilds,
+    /// A side has rows of several kernels.
+    SeveralKernels,
+    /// The sides were measured apart, with fewer than three sessions on either; by how many per cent one session
+    /// differs from the next, if a side has two.
+    NotInterleaved(Option<f64>),
+    /// The interval holds almost everything; by how many per cent one pair or session differs from the next.
+    TooNoisy(f64),
+}
+
+impl fmt::Display for Unjudged {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Unjudged::TooFew => "too few runs",
+            Unjudged::NotMeasured => "not measured",
+            Unjudged::OtherMachine => "not the same machine; see --normalise",
+            Unjudged::SeveralBuilds => "a side has rows of several builds; see pump lab trend",
+            Unjudged::SeveralKernels => "a side has rows of several kernels; see pump lab trend",
+            Unjudged::NotInterleaved(Some(percent)) => {
+                return write!(
+                    out,
+                    "not interleaved; one session differs from the next by {percent:.1} % here"
+                );
+            }
+            Unjudged::NotInterleaved(None) => {
+                "not interleaved; how much one session differs from the next is not known here"
+            }
+            Unjudged::TooNoisy(percent) => {
+                return write!(out, "too noisy; a run differs from the next by {} % here", figures(*percent));
+            }
+        })
+    }
+}
+
+impl Serialize for Unjudged {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl JsonSchema for Unjudged {
+    fn schema_name() -> Cow<'static, str> {
+        "Unjudged".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+impl Judged {
+    pub(super) fn from_estimate(estimate: Estimate, step_percent: Option<f64>, doubt: f64) -> Judged {
+        let Interval { low, high } = estimate.interval(doubt);
+        let percent = |log: f64| log.exp_m1() * 100.0;
+        let could_have_shown_percent = estimate.could_have_shown(doubt).map(percent);
+        let says_nothing = (high - low).exp() > FACTOR_MAX;
+        let noise_percent = step_percent.filter(|&percent| says_nothing && percent > STEP_PERCENT_MAX);
+        let (verdict, why) = if low <= 0.0 && high >= 0.0 {
+            match noise_percent {
+                Some(percent) => (ComparisonVerdict::CannotBeJudged, Some(Unjudged::TooNoisy(percent))),
+                None => (ComparisonVerdict::NoDifferenceShown, None),
+            }
+        } else if low > 0.0 {
+            (ComparisonVerdict::Faster, None)
+        } else {
+            (ComparisonVerdict::Slower, None)
+        };
+        Judged {
+            verdict,
+            ratio: Some(estimate.center.exp()),
+            ratio_low: Some(low.exp()),
+            ratio_high: Some(high.exp()).filter(|high| high.is_finite()),
+            could_have_shown_percent: could_have_shown_percent.filter(|percent| percent.is_finite()),
+            why,
+        }
+    }
+
+    pub(super) fn none(ratio: Option<f64>, why: Unjudged) -> Judged {
+        Judged {
+            verdict: ComparisonVerdict::CannotBeJudged,
+            ratio,
+            ratio_low: None,
+            ratio_high: None,
+            could_have_shown_percent: None,
+            why: Some(why),
+        }
+    }
+
+    /// Whether there is a verdict.
+    pub fn is_judged(&self) -> bool {
+        self.verdict != ComparisonVerdict::CannotBeJudged
+    }
+}

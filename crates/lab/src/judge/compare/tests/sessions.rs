@@ -1,0 +1,275 @@
+//! Sessions of one build against each other, and a planted difference that is found: on a synthetic machine, and with the
+//! noise of the kept rows.
+
+use super::*;
+
+/// Cells of the synthetic machine; the last two go to its disk.
+const CELLS: usize = 10;
+const SESSIONS: usize = 20;
+
+/// The sessions of one build: each has a level of its own that moves all cells, and each cell besides, by several per
+/// cent; a load comes and goes meanwhile, and one run in twenty is disturbed. `planted` is what B takes longer.
+struct SessionModel {
+    random: Random,
+    load: f64,
+}
+
+impl SessionModel {
+    fn seeded(seed: u64) -> SessionModel {
+        SessionModel { random: Random::seeded(seed, "sessions"), load: 0.0 }
+    }
+
+    /// One run in a session: how much longer it takes than it should.
+    fn run(&mut self, cell: usize) -> f64 {
+        // The load is half of what it was, and something new.
+        self.load = 0.9 * self.load + 0.01 * deviate(&mut self.random).abs();
+        let noise = if cell < CELLS - 2 { 0.02 } else { 0.08 };
+        let disturbed = if self.random.index(20) == 0 { 0.3 } else { 0.0 };
+        self.load + disturbed + noise * deviate(&mut self.random)
+    }
+
+    /// The rows of A and of B, run in turns in one session.
+    fn session(&mut self, name: &str, rounds: u32, planted: impl Fn(usize) -> f64) -> [Vec<Row>; 2] {
+        let level = 0.04 * deviate(&mut self.random);
+        let levels: Vec<f64> = (0..CELLS).map(|_| level + 0.03 * deviate(&mut self.random)).collect();
+        let mut sides = [Vec::new(), Vec::new()];
+        for round in 0..rounds {
+            for (cell, level) in levels.iter().enumerate() {
+                for (side, rows) in sides.iter_mut().enumerate() {
+                    let planted = if side == 1 { planted(cell).ln_1p() } else { 0.0 };
+                    let ns = 1e9 * (level + self.run(cell) + planted).exp();
+                    rows.push(Row { session: name.into(), load: self.load, ..row(cell, round, ns) });
+                }
+            }
+        }
+        sides
+    }
+}
+
+/// What came of verdicts on cells.
+#[derive(Debug, Default)]
+struct Counted {
+    verdicts: usize,
+    judged: usize,
+    differ: usize,
+    overall_differ: usize,
+    draws: usize,
+}
+
+impl Counted {
+    /// Compares random threes of the sessions with other threes of them.
+    fn from_sessions(sessions: &[Vec<Row>], draws: usize, metric: Metric) -> Counted {
+        let mut random = Random::seeded(3, "threes");
+        let mut counted = Counted { draws, ..Counted::default() };
+        let mut order: Vec<usize> = (0..sessions.len()).collect();
+        for _ in 0..draws {
+            random.shuffle(&mut order);
+            let [a, b] = [&order[..3], &order[3..6]]
+                .map(|some| some.iter().flat_map(|&at| sessions[at].clone()).collect::<Vec<Row>>());
+            let comparison =
+                Comparison::from_files(["a".into(), "b".into()], [&a, &b], metric).expect("cells in common");
+            assert_eq!(comparison.compared_by, ComparedBy::Sessions);
+            counted.verdicts += comparison.cells.len();
+            counted.judged += comparison.cells.iter().filter(|cell| cell.judged.is_judged()).count();
+            counted.differ += verdicts(&comparison).into_iter().filter(|verdict| differs(*verdict)).count();
+            counted.overall_differ += usize::from(differs(comparison.overall.verdict));
+        }
+        counted
+    }
+
+    fn assert_holds(&self, what: &str) {
+        println!("{what}: {self:?}");
+        assert!(self.verdicts >= 400, "{what}: {self:?}");
+        assert!(self.judged * 10 >= self.verdicts * 7, "{what}: {self:?}");
+        assert!(self.differ * 100 <= self.judged * 7, "{what}: {self:?}");
+        assert!(self.overall_differ * 100 <= self.draws * 7, "{what}: {self:?}");
+    }
+}
+
+#[test]
+fn threes_of_sessions_of_one_build_are_judged_and_seldom_differ() {
+    for seed in 0..5 {
+        let mut machine = SessionModel::seeded(seed);
+        let mut session = |at: usize| machine.session(&format!("s{at}"), 6, |_| 0.0)[0].clone();
+        let sessions: Vec<Vec<Row>> = (0..SESSIONS).map(&mut session).collect();
+        Counted::from_sessions(&sessions, 60, Metric::Elapsed).assert_holds(&format!("seed {seed}"));
+    }
+}
+
+/// Kept rows with so many whole sessions stand for what a machine does from one to the next.
+const SESSIONS_MANY: usize = 20;
+
+#[test]
+fn threes_of_kept_sessions_of_one_build_are_judged_and_seldom_differ() {
+    let mut files = 0;
+    for name in kept_names() {
+        let rows = kept_rows(&name);
+        let cells = by_cell(&rows).len();
+        let mut sessions: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+        for row in rows {
+            sessions.entry(row.session.clone()).or_default().push(row);
+        }
+        let whole = sessions.into_values().filter(|rows| by_cell(rows).len() == cells);
+        let whole: Vec<Vec<Row>> = whole.collect();
+        if whole.len() >= SESSIONS_MANY {
+            files += 1;
+            for metric in [Metric::Elapsed, Metric::Cpu] {
+                Counted::from_sessions(&whole, 100, metric).assert_holds(&format!("{name} by {metric}"));
+            }
+        }
+    }
+    assert!(files > 0, "no kept rows of {SESSIONS_MANY} sessions");
+}
+
+/// What a session differs from the next is said by the side that has two.
+#[test]
+fn sessions_apart_are_judged_from_three_on_each_side() {
+    let mut machine = SessionModel::seeded(1);
+    let sessions: Vec<Vec<Row>> =
+        (0..8).map(|at| machine.session(&format!("s{at}"), 10, |_| 0.0)[0].clone()).collect();
+    for (a, b, judged, said) in [
+        (0..1, 1..2, false, "not interleaved; how much one session differs from the next is not known here"),
+        (0..2, 2..3, false, "not interleaved; one session differs from the next by "),
+        (0..2, 2..8, false, " % here"),
+        (0..3, 3..6, true, "compared: sessions, each by the mean of its runs"),
+    ] {
+        let [a, b] = [a, b].map(|range| sessions[range].concat());
+        let comparison = compared(&a, &b);
+        let text = comparison.to_string();
+        assert_eq!(comparison.overall.is_judged(), judged, "{text}");
+        assert!(text.contains(said) && comparison.is_empty() != judged, "{text}");
+        if let Some(Unjudged::NotInterleaved(Some(percent))) = comparison.overall.why {
+            assert!((2.0..15.0).contains(&percent), "{percent}: a level of 4 % and of 3 % for each cell");
+        }
+    }
+}
+
+/// However many rounds two sessions have, what they differ by is not the build's.
+#[test]
+fn equal_seeds_and_rounds_of_two_sessions_are_no_pairs() {
+    let mut machine = SessionModel::seeded(2);
+    let [a, b] = ["x", "y"].map(|name| machine.session(name, 50, |_| 0.0)[0].clone());
+    let comparison = compared(&a, &b);
+    assert!(comparison.is_empty() && comparison.cells.iter().all(|cell| cell.pairs == 0), "{comparison}");
+}
+
+#[test]
+fn a_session_that_only_one_side_has_is_left_out_of_pairs() {
+    let mut machine = SessionModel::seeded(2);
+    let [a, mut b] = machine.session("x", 20, |_| 0.5);
+    b.extend(machine.session("y", 7, |_| 0.5)[1].clone());
+    let comparison = compared(&a, &b);
+    assert!(comparison.cells.iter().all(|cell| cell.pairs == 20), "{comparison}");
+    assert_eq!(comparison.overall.verdict, ComparisonVerdict::Slower);
+    let note = format!("runs of B without one of the same session and round, in no figure: {}", 7 * CELLS);
+    assert!(comparison.notes.contains(&note), "{comparison}");
+}
+
+/// On a disk what could have been shown is more than 5 %, and that much is found.
+#[test]
+fn what_a_cell_could_have_shown_is_found_where_it_is_planted() {
+    let (mut found, mut all) = (0, 0);
+    for seed in 0..30 {
+        let mut machine = SessionModel::seeded(seed);
+        let [a, b] = machine.session("x", 24, |_| 0.0);
+        let could: Vec<f64> = compared(&a, &b)
+            .cells
+            .iter()
+            .map(|cell| cell.judged.could_have_shown_percent.expect("an interval") / 100.0)
+            .collect();
+        let [a, b] = machine.session("y", 24, |cell| could[cell]);
+        let planted = compared(&a, &b);
+        found += verdicts(&planted).iter().filter(|it| **it == ComparisonVerdict::Slower).count();
+        all += CELLS;
+    }
+    println!("{found} of {all}");
+    assert!(found * 10 >= all * 9, "{found} of {all}");
+}
+
+/// Pairs of the rows of two builds that are kept, without what the builds differ by: one cell each.
+fn kept_pairs(name: &str, metric: Metric) -> Vec<Vec<f64>> {
+    let rows = kept_rows(name);
+    let side = |level: &str| -> Vec<Row> {
+        let own = rows.iter().filter(|row| row.asked.get("binary") == Some(&Level::from(level))).cloned();
+        own.map(|mut row| {
+            row.asked.remove("binary");
+            row
+        })
+        .collect()
+    };
+    let (a, b) = (side("a"), side("b"));
+    let (a, b) = (by_cell(&a), by_cell(&b));
+    let cells = a.iter().filter_map(|(cell, ours)| Some((ours, b.get(cell)?)));
+    cells
+        .map(|(ours, theirs)| {
+            let [ours, theirs] = [ours, theirs].map(|rows| CellValues::from_rows(rows, metric));
+            let pairs = CellUnits::from_values([&ours, &theirs], ComparedBy::Pairs).differences();
+            let middle = stats::median(&pairs).expect("pairs");
+            pairs.into_iter().map(|pair| pair - middle).collect()
+        })
+        .collect()
+}
+
+/// A comparison of as many rounds as are drawn from these pairs, either way round; `planted` is what B takes longer.
+fn drawn(cells: &[Vec<f64>], rounds: u32, random: &mut Random, planted: impl Fn(usize) -> f64) -> Comparison {
+    let mut sides = [Vec::new(), Vec::new()];
+    for (at, pairs) in cells.iter().enumerate() {
+        for round in 0..rounds {
+            let sign = if random.index(2) == 0 { 1.0 } else { -1.0 };
+            let pair = sign * pairs[random.index(pairs.len())];
+            sides[0].push(row(at, round, 1e9));
+            sides[1].push(row(at, round, 1e9 * (pair + planted(at).ln_1p()).exp()));
+        }
+    }
+    compared(&sides[0], &sides[1])
+}
+
+/// Rounds that show 5 % of a cell of CPU time or memory on the machine of the kept rows.
+const ROUNDS_OF_5_PERCENT: u32 = 40;
+
+#[test]
+fn five_percent_are_found_in_turns_in_cells_of_cpu_and_memory_with_the_noise_of_kept_rows() {
+    let mut random = Random::seeded(1, "planted");
+    let (mut found, mut all, mut flagged) = (0, 0, 0);
+    for name in ["house-cpu", "house-tls-cost", "house-tree-memory", "house-remote-tree-memory"] {
+        for metric in [Metric::Elapsed, Metric::Cpu] {
+            let cells = kept_pairs(name, metric);
+            for _ in 0..10 {
+                let planted = drawn(&cells, ROUNDS_OF_5_PERCENT, &mut random, |_| 0.05);
+                found += verdicts(&planted).iter().filter(|it| **it == ComparisonVerdict::Slower).count();
+                let same = drawn(&cells, ROUNDS_OF_5_PERCENT, &mut random, |_| 0.0);
+                flagged += verdicts(&same).into_iter().filter(|it| differs(*it)).count();
+                all += cells.len();
+            }
+        }
+    }
+    println!("{found} found and {flagged} flagged of {all}");
+    assert!(
+        found * 10 >= all * 9 && flagged * 100 <= all * 7,
+        "{found} found and {flagged} flagged of {all}"
+    );
+}
+
+#[test]
+fn on_a_disk_what_could_have_been_shown_is_told_and_found_with_the_noise_of_kept_rows() {
+    let mut random = Random::seeded(1, "disk");
+    let (mut found, mut all) = (0, 0);
+    for name in ["house-file-disk", "house-tree-disk", "house-remote-tree-disk", "met-file", "met-tree"] {
+        let cells = kept_pairs(name, Metric::Elapsed);
+        for _ in 0..25 {
+            let same = drawn(&cells, 20, &mut random, |_| 0.0);
+            let could = |at: usize| same.cells[at].judged.could_have_shown_percent;
+            let told: Vec<f64> = (0..cells.len()).map(|at| could(at).expect("an interval")).collect();
+            let text = same.to_string();
+            let is_shown = same.cells[0].judged.verdict != ComparisonVerdict::NoDifferenceShown;
+            assert!(is_shown || text.contains("(could have shown "), "{text}");
+            let json = serde_json::to_value(&same).expect("JSON");
+            assert_eq!(json["cells"][0]["could_have_shown_percent"].as_f64(), could(0), "{json}");
+            let planted = drawn(&cells, 20, &mut random, |at| told[at] / 100.0);
+            found += verdicts(&planted).iter().filter(|it| **it == ComparisonVerdict::Slower).count();
+            all += cells.len();
+        }
+    }
+    println!("{found} of {all}");
+    assert!(found * 10 >= all * 9, "{found} of {all}");
+}
