@@ -143,7 +143,7 @@ impl Sum {
         let before = std::mem::take(&mut self.report);
         self.jobs += 1;
         self.failed += u32::from(report.exit_status != Status::Done as i32);
-        self.report = report.following(&before);
+        self.report = report.with_earlier(&before);
         let sum = &mut self.report;
         sum.exit_status = sum.exit_status.max(before.exit_status);
         for (class, count) in before.problems {

@@ -182,7 +182,7 @@ impl Job {
     ///
     /// Errors: its status is not 0; of a comparison also that the places differ. The report is in the error.
     pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Result<Report, JobFailed> {
-        failed::checked(|events| self.run_reported(events), events)
+        failed::run_checked(|events| self.run_reported(events), events)
     }
 
     /// Runs as [`Job::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.

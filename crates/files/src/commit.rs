@@ -142,7 +142,7 @@ impl StagedFile {
         siblings: &dyn Siblings,
     ) -> Result<StagedFile, Problem> {
         let (temporary, handle, earlier, starts_over) =
-            found_or_created(&at, wish, siblings, |new| at.folder.create_new(new))?;
+            resume_or_create(&at, wish, siblings, |new| at.folder.create_new(new))?;
         let staged = StagedFile::new(at, CommitStage::Temporary(temporary), before, handle);
         Ok(StagedFile { goes_on: earlier.is_some(), earlier, starts_over, ..staged })
     }
@@ -202,14 +202,14 @@ impl StagedFile {
         before: Before,
     ) -> Result<Option<StagedFile>, Problem> {
         if KernelCall::Linkat.is_offered() {
-            StagedFile::never_named(folder, name, path, mode, before)
+            StagedFile::create_unnamed(folder, name, path, mode, before)
         } else {
             Ok(None)
         }
     }
 
     /// Makes a file without a name (`O_TMPFILE`); `None` where the file system has none such.
-    fn never_named(
+    fn create_unnamed(
         folder: &Folder,
         name: &OsStr,
         path: &Path,
@@ -231,7 +231,7 @@ impl StagedFile {
     /// A file in the folder of the target that never gets a name: to be measured. An error where there are none such.
     pub fn rehearsed(target: &PathAt) -> Result<StagedFile, Problem> {
         let FinalName { folder, name, path } = FinalName::of_path(target)?;
-        let made = StagedFile::never_named(&folder, &name, &path, 0o600, Before::Nothing)?;
+        let made = StagedFile::create_unnamed(&folder, &name, &path, 0o600, Before::Nothing)?;
         made.ok_or_else(|| {
             let words = "this file system has no unnamed temporary files (O_TMPFILE), and its folder is not to be littered";
             Problem::new(Class::Io, Operation::Measure, &path, words)
@@ -382,7 +382,7 @@ impl StagedFile {
         let renamed = match (&self.stage, self.before) {
             (CommitStage::InPlace | CommitStage::Final(_), _) => Ok(()),
             (CommitStage::Unnamed, Before::Nothing) => self.folder.link_in(&self.handle, &self.name),
-            (CommitStage::Unnamed, Before::Anything) => self.link_over()?,
+            (CommitStage::Unnamed, Before::Anything) => self.link_over_existing()?,
             (CommitStage::Temporary(temporary), before) => {
                 self.still_ours(temporary, bytes)?;
                 match before {
@@ -413,7 +413,7 @@ impl StagedFile {
     /// Gives an unnamed file a temporary name, and renames it over the final one: a link cannot replace a name.
     ///
     /// Errors: it cannot be locked.
-    fn link_over(&self) -> Result<Outcome<()>, Problem> {
+    fn link_over_existing(&self) -> Result<Outcome<()>, Problem> {
         // A process that finds it under the temporary name sees that it is in use.
         if !self.handle.try_lock().map_err(|errno| Problem::system(Operation::Lock, &self.path, errno.0))? {
             return Err(busy(&self.path));
@@ -490,7 +490,7 @@ type BegunTemporary = (OsString, Handle, Option<Box<OpenedJournal>>, Option<Stri
 /// Opens the temporary file of an earlier run that can be resumed, or makes a new one, under one of the temporary names.
 ///
 /// Errors: another pump writes it, or all names are taken.
-fn found_or_created(
+fn resume_or_create(
     at: &FinalName,
     wish: Option<&ResumeRequest>,
     siblings: &dyn Siblings,

@@ -20,7 +20,7 @@ mod stripe;
 mod zeros;
 
 pub use block_sender::BlockSender;
-pub use copy::{copied, copy};
+pub use copy::{copy, settle_copied};
 pub use file::FileEnd;
 pub use performer::{Connection, Performer, Posted, QueuedNulls};
 pub use receive_lane::{ReceiveLane, TRIES_MAX};
@@ -38,7 +38,7 @@ fn rest(block: Block, done: u32) -> (u64, u32) {
 }
 
 /// What a completion means where the kernel moves any number of bytes.
-fn settled(result: Result<u32, Errno>, asked: u32) -> Settled {
+fn settle_completion(result: Result<u32, Errno>, asked: u32) -> Settled {
     match result {
         Ok(0) => Settled::EndOfData,
         // A padded direct request may move more than the block has left.

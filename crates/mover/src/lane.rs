@@ -224,7 +224,7 @@ impl<'run> Lane<'run> {
     fn claim(&mut self) {
         self.check_cancel();
         self.tell_charged();
-        self.tell_landed();
+        self.report_landed();
         let claim = self.next_claim().unwrap_or_else(|fault| self.lose(&fault, Claim::Never));
         self.draining = !matches!(claim, Claim::Piece(..));
         let claimed = match claim {

@@ -254,8 +254,8 @@ fn make_copy_ends(
         resumed::resume_earlier(run, staged, name, original.as_mut(), ranges);
         let meta = original.as_ref().map(|original| &original.meta);
         reserve(run, staged, ranges, meta, sink.skips_zeros(), compression)?;
-        if let Some(wish) = resumed::resume_request(run, original.as_ref(), How { sink_direct, ..how }) {
-            staged.keep_journal(&wish);
+        if let Some(request) = resumed::resume_request(run, original.as_ref(), How { sink_direct, ..how }) {
+            staged.keep_journal(&request);
         }
     }
     Ok(Ends { source, sink, original, ranges })

@@ -297,7 +297,7 @@ impl Report {
     /// This report, of what ran after another, as one over both: what was done, waited and paid for is of both, the
     /// limit and the like are of the last. Status and problems are for who ran them to judge.
     #[must_use]
-    pub fn following(self, before: &Report) -> Report {
+    pub fn with_earlier(self, before: &Report) -> Report {
         let later = |ns: u64| ns + before.elapsed_ns;
         let remote_host =
             [before.cpu_far, self.cpu_far].into_iter().flatten().reduce(|one, other| one.plus(&other));

@@ -47,7 +47,7 @@ const LINKED_MAX: usize = 1 << 16;
 pub const COUNT_BYTES: usize = 16 << 20;
 
 /// Runs a copy of these sources, and counts beside it.
-pub fn beside<T>(watch: &Watch, sources: &[Place], options: &Options, copy: impl FnOnce() -> T) -> T {
+pub fn copy_and_count<T>(watch: &Watch, sources: &[Place], options: &Options, copy: impl FnOnce() -> T) -> T {
     let paths: Vec<PathBuf> = sources.iter().filter_map(Place::local_path).map(Path::to_path_buf).collect();
     if !watch.is_shown() || !paths.iter().any(|path| path.is_dir()) {
         return copy();
@@ -198,7 +198,7 @@ impl<'run> AheadCounter<'run> {
             if waiting.len() > WAITING_MAX {
                 return None;
             }
-            let (names, next) = listed(&self.select, folder, &origin, from).ok()?;
+            let (names, next) = next_listed(&self.select, folder, &origin, from).ok()?;
             cookie = next.filter(|_| !names.is_empty());
             for name in names {
                 self.count_name(folder, &origin, name, waiting);
@@ -261,7 +261,7 @@ impl<'run> AheadCounter<'run> {
 }
 
 /// The next names of a folder that are dealt with, by a list or by the folder, and where those behind them begin.
-pub(crate) fn listed(
+pub(crate) fn next_listed(
     select: &Select,
     folder: &FolderSide,
     origin: &Origin,
@@ -343,7 +343,7 @@ mod tests {
         fs::create_dir(home.path().join("tree")).expect("room");
         let (watch, sources) = (Watch::default(), [Place::Path(home.path().join("tree"))]);
         watch.show_progress();
-        assert_eq!(beside(&watch, &sources, &Options::default(), || 7), 7);
+        assert_eq!(copy_and_count(&watch, &sources, &Options::default(), || 7), 7);
         assert_eq!(watch.snapshot().counted, None);
     }
 }

@@ -326,7 +326,7 @@ impl HostJob {
         shared.run.gate = LaneGate::new(lanes, LaneRange { at_first, most }, round_trip_ns);
         let (lanes_began, before_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let run = || lane::run_all(&shared, lanes, most);
-        let results = count_ahead::beside(&self.watch, &self.sources, &self.options, run);
+        let results = count_ahead::copy_and_count(&self.watch, &self.sources, &self.options, run);
         let (lanes_ended, until_ns) = (self.platform.thread_time(), self.names_waited_ns());
         let opened = |state: GrowthState| format!("{} connections: {}", results.len(), state.words());
         shared.gate.why().into_iter().for_each(|state| shared.ledger.note(|| opened(state)));
@@ -379,10 +379,11 @@ impl HostJob {
         let find = |path| PathAt::find(&self.platform.disk, path);
         let target = self.found.clone().or_else(|| self.target.local_path().map(find));
         let compares = self.work == JobKind::Compare;
-        let wish = request_plan::ahead_request(&self.options, compares, target.as_ref());
+        let request = request_plan::ahead_request(&self.options, compares, target.as_ref());
         // An older version tells no digests: its blocks are compared.
-        let wish = AheadRequest { sums: wish.sums && (remote_host.tells_sums() || !compares), ..wish };
-        remote_host.read_ahead(self.sources.len(), wish);
+        let request =
+            AheadRequest { sums: request.sums && (remote_host.tells_sums() || !compares), ..request };
+        remote_host.read_ahead(self.sources.len(), request);
     }
 
     /// Makes what all lanes share, and sets the total of the progress.
@@ -425,7 +426,11 @@ impl HostJob {
             backup_names: targets::called_as_backups(items, &self.options),
             like_backups: LikeBackups::of_targets(items, &self.options),
             replaces_backups: targets::guard::backups::may_replace(items, &self.options, self.is_confined),
-            moved: if self.options.deletion.remove_sources { tree::moved::named(items) } else { Vec::new() },
+            moved: if self.options.deletion.remove_sources {
+                tree::moved::named_files(items)
+            } else {
+                Vec::new()
+            },
         }
     }
 

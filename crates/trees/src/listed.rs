@@ -56,7 +56,7 @@ pub struct Name {
     /// What the listing says it is; `None` where the file system does not tell there.
     pub kind: Option<FileKind>,
     /// What another host told of it with the listing.
-    pub told: Option<Box<ListedEntry>>,
+    pub reported: Option<Box<ListedEntry>>,
     /// The inode number that a listing of this host told; 0 of what was not listed.
     pub listed_inode: u64,
     /// A server lists it and does not serve it: a file of its own. What the target has under the name stays.
@@ -68,7 +68,7 @@ pub struct Name {
 impl Name {
     /// A name of this host.
     pub fn here(name: OsString, kind: Option<FileKind>) -> Name {
-        Name { name, kind, told: None, listed_inode: 0, is_withheld: false, is_selected: false }
+        Name { name, kind, reported: None, listed_inode: 0, is_withheld: false, is_selected: false }
     }
 
     /// Names of a list of the user, of which nothing is known yet.
@@ -78,26 +78,26 @@ impl Name {
     }
 
     /// A name with what another host told of it.
-    pub fn there(name: OsString, kind: Option<FileKind>, told: ListedEntry) -> Name {
-        Name { told: Some(Box::new(told)), ..Name::here(name, kind) }
+    pub fn from_remote(name: OsString, kind: Option<FileKind>, reported: ListedEntry) -> Name {
+        Name { reported: Some(Box::new(reported)), ..Name::here(name, kind) }
     }
 
     /// The inode number, as the listing told it.
     pub fn inode(&self) -> u64 {
-        let told = self.told.as_ref().and_then(|told| told.meta.ok());
-        told.map_or(self.listed_inode, |meta| meta.inode)
+        let reported = self.reported.as_ref().and_then(|reported| reported.meta.ok());
+        reported.map_or(self.listed_inode, |meta| meta.inode)
     }
 
     /// Whether a folder listed it, or a look found it. One that another host lists without a kind was gone when that looked
     /// at it.
     pub fn was_seen(&self) -> bool {
-        let is_found = |told: &ListedEntry| told.meta.is_ok() || !self.is_selected;
-        self.kind.is_some() || self.told.as_deref().is_some_and(is_found)
+        let is_found = |reported: &ListedEntry| reported.meta.is_ok() || !self.is_selected;
+        self.kind.is_some() || self.reported.as_deref().is_some_and(is_found)
     }
 
     /// What comes without a request.
     pub fn follows(&self) -> Option<&Arc<dyn Coming>> {
-        self.told.as_ref()?.follows.as_ref()
+        self.reported.as_ref()?.follows.as_ref()
     }
 }
 

@@ -95,12 +95,12 @@ impl Origin {
 
     /// Metadata of a name in the source. The path is made for a problem only: most names need none.
     pub(crate) fn metadata(&self, name: &Name, path: impl Fn() -> PathBuf) -> Result<Meta, Problem> {
-        let found = match (self, &name.told) {
+        let found = match (self, &name.reported) {
             (Origin::Here(folder), _) => match folder.metadata(&name.name) {
                 Err(Errno::ENOENT) if folder.leads_nowhere(&name.name) => return Err(leads_nowhere(&path())),
                 found => found,
             },
-            (Origin::There(_), Some(told)) => told.meta,
+            (Origin::There(_), Some(reported)) => reported.meta,
             (Origin::There(folder), None) => folder.look_at(&name.name, &path())?.meta,
         };
         found.map_err(|errno| Problem::system(Operation::LookAt, &path(), errno.0))
@@ -128,7 +128,7 @@ impl Origin {
                     _ => (own, i128::MIN),
                 }
             }
-            Origin::There(_) => (name.told.as_ref()?.meta.ok()?, i128::MIN),
+            Origin::There(_) => (name.reported.as_ref()?.meta.ok()?, i128::MIN),
         };
         let of_folder = || if was_walked() { i128::MIN } else { i128::MAX };
         Some(link_ns.max(if meta.kind == FileKind::Folder { of_folder() } else { meta.ctime_ns }))
@@ -169,9 +169,10 @@ impl Origin {
         }
     }
 
-    fn told(folder: &dyn RemoteOrigin, name: &Name, path: &Path) -> Result<ListedEntry, Problem> {
-        match &name.told {
-            Some(told) => Ok((**told).clone()),
+    /// The entry of a name of another host: as the listing reported it, or else by a request.
+    fn remote_entry(folder: &dyn RemoteOrigin, name: &Name, path: &Path) -> Result<ListedEntry, Problem> {
+        match &name.reported {
+            Some(reported) => Ok((**reported).clone()),
             None => folder.look_at(&name.name, path),
         }
     }
@@ -181,8 +182,8 @@ impl Origin {
         match self {
             Origin::Here(folder) => system(Operation::ReadLink, path, folder.read_symlink(&name.name)),
             Origin::There(folder) => {
-                let told = Origin::told(&**folder, name, path)?;
-                told.points_to.ok_or_else(|| {
+                let reported = Origin::remote_entry(&**folder, name, path)?;
+                reported.points_to.ok_or_else(|| {
                     Problem::new(Class::Changed, Operation::ReadLink, path, "is no link any more")
                 })
             }
@@ -244,13 +245,13 @@ impl Origin {
                 attributes::copy(AttributeHolder::Told(&Attributes::new()), meta, to, keep, new)
             }
             Origin::There(folder) if meta.kind == FileKind::Regular => {
-                let told = Arc::clone(folder).attributes_of_file(&name.name, path)?;
-                attributes::copy(AttributeHolder::Told(&told), meta, to, keep, new)
+                let reported = Arc::clone(folder).attributes_of_file(&name.name, path)?;
+                attributes::copy(AttributeHolder::Told(&reported), meta, to, keep, new)
             }
             Origin::There(folder) => {
-                let told = Origin::told(&**folder, name, path)?;
+                let reported = Origin::remote_entry(&**folder, name, path)?;
                 attributes::copy(
-                    AttributeHolder::Told(&told.attributes.unwrap_or_default()),
+                    AttributeHolder::Told(&reported.attributes.unwrap_or_default()),
                     meta,
                     to,
                     keep,
@@ -287,15 +288,15 @@ impl Origin {
             Origin::There(_) if !keep.acl && !keep.xattrs => return Some(false),
             Origin::There(folder) => folder,
         };
-        let listed = name.told.as_ref().and_then(|told| told.attributes.as_ref());
-        let differ = |told: &Attributes| {
-            attributes::hidden_of_told_differ(AttributeHolder::Told(told), to, &name.name, keep)
+        let listed = name.reported.as_ref().and_then(|reported| reported.attributes.as_ref());
+        let differ = |reported: &Attributes| {
+            attributes::hidden_of_told_differ(AttributeHolder::Told(reported), to, &name.name, keep)
                 .unwrap_or(true)
         };
         match listed {
-            Some(told) => Some(differ(told)),
+            Some(reported) => Some(differ(reported)),
             None => match folder.attributes_of(&name.name, Path::new(&name.name)) {
-                Ok(told) => told.as_ref().map(differ),
+                Ok(reported) => reported.as_ref().map(differ),
                 // It is taken for different: then it is opened, and the error is told.
                 Err(_) => Some(true),
             },
@@ -304,16 +305,16 @@ impl Origin {
 
     /// The name with those of its attributes that are kept. Another host is asked once where the listing did not tell.
     pub(crate) fn with_attributes(&self, name: &Name, keep: Keep) -> Name {
-        let is_told = |told: &ListedEntry| told.attributes.is_some();
+        let is_reported = |reported: &ListedEntry| reported.attributes.is_some();
         let Origin::There(folder) = self else { return name.clone() };
-        if !(keep.acl || keep.xattrs) || name.told.as_deref().is_some_and(is_told) {
+        if !(keep.acl || keep.xattrs) || name.reported.as_deref().is_some_and(is_reported) {
             return name.clone();
         }
-        match (name.told.clone(), folder.attributes_of(&name.name, Path::new(&name.name))) {
-            (Some(told), Ok(attributes)) => {
-                Name { told: Some(Box::new(ListedEntry { attributes, ..*told })), ..name.clone() }
+        match (name.reported.clone(), folder.attributes_of(&name.name, Path::new(&name.name))) {
+            (Some(reported), Ok(attributes)) => {
+                Name { reported: Some(Box::new(ListedEntry { attributes, ..*reported })), ..name.clone() }
             }
-            (told, _) => Name { told, ..name.clone() },
+            (reported, _) => Name { reported, ..name.clone() },
         }
     }
 

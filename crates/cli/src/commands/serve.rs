@@ -73,7 +73,7 @@ fn far_end(stop: Arc<AtomicBool>) -> i32 {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map_or(".".into(), PathBuf::from);
     let streams = (stdin().as_fd().try_clone_to_owned(), stdout().as_fd().try_clone_to_owned());
     let (Ok(input), Ok(output)) = streams else { return failed("standard input and output are needed") };
-    let served = Server::far_end(home, own_address(), stop)
+    let served = Server::for_own_user(home, own_address(), stop)
         .and_then(|server| server.serve_over_pipes(File::from(input), File::from(output)));
     match served {
         Ok(()) => Status::Done as i32,

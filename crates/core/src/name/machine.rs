@@ -45,7 +45,7 @@ impl<'flags> NameMachine<'flags> {
     pub fn poll(&mut self) -> NameStep {
         let first = self.flags.purpose.first_rule();
         let Decided { at, step } =
-            self.decided_from(if self.kind == self.facts.kind { self.asking } else { first });
+            self.decide_from(if self.kind == self.facts.kind { self.asking } else { first });
         self.asking = if matches!(step, NameStep::Find(_)) { at } else { first };
         self.kind = self.facts.kind;
         step
@@ -53,7 +53,7 @@ impl<'flags> NameMachine<'flags> {
 
     /// Asks the rules from this one on, until one finds a fact missing or decides on an action. Rules lead onwards only, so
     /// that this ends.
-    pub(super) fn decided_from(&self, first: usize) -> Decided {
+    pub(super) fn decide_from(&self, first: usize) -> Decided {
         let mut at = first;
         loop {
             let TableRule { decide, .. } = TABLE[at];

@@ -158,7 +158,7 @@ impl World {
         machine.facts.leads_to_folder_in_the_way = self.facts.leads_to_folder_in_the_way;
         let (mut asked, mut performed) = (BTreeSet::new(), Vec::new());
         for _ in 0..64 {
-            let Decided { at, step } = machine.decided_from(self.flags.purpose.first_rule());
+            let Decided { at, step } = machine.decide_from(self.flags.purpose.first_rule());
             assert_eq!(machine.poll(), step, "an earlier rule answers otherwise now");
             let number = TABLE[at].number;
             match step {

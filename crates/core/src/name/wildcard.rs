@@ -90,7 +90,7 @@ impl Wildcard {
     pub fn new(pattern: &[u8]) -> Result<Wildcard, &'static str> {
         let (mut pieces, mut rest) = (Vec::new(), pattern);
         while let Some((&first, behind)) = rest.split_first() {
-            let (piece, behind) = piece(first, behind)?;
+            let (piece, behind) = parse_piece(first, behind)?;
             pieces.push(piece);
             rest = behind;
         }
@@ -153,7 +153,7 @@ impl Piece {
 /// The piece that begins with this byte, and the bytes behind it.
 ///
 /// Errors: what is wrong with it.
-fn piece(first: u8, behind: &[u8]) -> Result<(Piece, &[u8]), &'static str> {
+fn parse_piece(first: u8, behind: &[u8]) -> Result<(Piece, &[u8]), &'static str> {
     Ok(match first {
         b'*' => run(behind),
         b'?' => (one_of([true; 256]), behind),
@@ -181,7 +181,7 @@ fn one_of(mut set: LetterSet) -> Piece {
 fn set(inside: &[u8]) -> Result<(Piece, &[u8]), &'static str> {
     let negated = matches!(inside.first(), Some(b'!' | b'^'));
     let mut set = [false; 256];
-    let behind = members(&inside[usize::from(negated)..], &mut set)?;
+    let behind = add_members(&inside[usize::from(negated)..], &mut set)?;
     set.iter_mut().for_each(|has| *has ^= negated);
     Ok((one_of(set), behind))
 }
@@ -189,7 +189,7 @@ fn set(inside: &[u8]) -> Result<(Piece, &[u8]), &'static str> {
 /// Puts the members of a bracket into the set, and gives what is behind the `]`.
 ///
 /// Errors: the bracket has no end, or a range or class is wrong.
-fn members<'a>(inside: &'a [u8], set: &mut LetterSet) -> Result<&'a [u8], &'static str> {
+fn add_members<'a>(inside: &'a [u8], set: &mut LetterSet) -> Result<&'a [u8], &'static str> {
     let mut rest = inside;
     // What a range would begin with: a single byte that stands directly before the '-'.
     let mut lowest = None;

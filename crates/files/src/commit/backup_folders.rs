@@ -68,7 +68,7 @@ impl BackupFolders {
             if is_made {
                 let found = (originals.found)(levels - 1 - index);
                 let original = at_end(originals.base, &way).ok();
-                self.dress(BelowRoot { root, way: &way }, &next, original, found);
+                self.copy_attributes_early(BelowRoot { root, way: &way }, &next, original, found);
             }
             open = next;
         }
@@ -79,13 +79,19 @@ impl BackupFolders {
     pub fn made_root(&self, root: &Arc<File>, original: &File, found: Option<Meta>) {
         let original = names::open_folder(original, OsStr::new(".")).ok();
         if let Ok(open) = names::open_folder(root, OsStr::new(".")) {
-            self.dress(BelowRoot { root, way: Path::new("") }, &open, original, found);
+            self.copy_attributes_early(BelowRoot { root, way: Path::new("") }, &open, original, found);
         }
     }
 
     /// Copies the original's owner and lists at once, lest somebody looks in who could not; its mode and times are due at the
     /// end. What cannot be set prevents no backup.
-    fn dress(&self, at: BelowRoot<'_>, made: &File, original: Option<File>, found: Option<Meta>) {
+    fn copy_attributes_early(
+        &self,
+        at: BelowRoot<'_>,
+        made: &File,
+        original: Option<File>,
+        found: Option<Meta>,
+    ) {
         let now = || original.as_ref().and_then(|original| file_meta(original).ok());
         let Some(meta) = found.or_else(now) else { return };
         let from = match &original {

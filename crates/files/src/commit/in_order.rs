@@ -33,7 +33,7 @@ use crate::attributes;
 use crate::commit::reserved;
 use crate::commit::shortage;
 use crate::commit::temporary::{Siblings, busy};
-use crate::commit::{Before, CommitStage, FinalName, StagedFile, found_or_created, taken};
+use crate::commit::{Before, CommitStage, FinalName, StagedFile, resume_or_create, taken};
 use crate::disk::{self, Access, AttributeHolder, FileCalls, FileKind, Folder, Meta, Outcome, names};
 use crate::problem::{Class, Operation, Problem};
 
@@ -113,7 +113,7 @@ impl StagedFile {
     ) -> Result<StagedFile, Problem> {
         let (stage, handle) = if takes.renames {
             let create = |new: &OsStr| create(&at.folder, new);
-            let made = found_or_created(&at, None, siblings, create)?;
+            let made = resume_or_create(&at, None, siblings, create)?;
             (CommitStage::Temporary(made.0), made.1)
         } else {
             let (handle, replaced) = open(&at, before, takes, stays_open)?;

@@ -160,7 +160,7 @@ pub fn create(
     for _ in 0..ROUNDS_MAX {
         let handle = match create_new(temporary) {
             Err(Errno::EEXIST) => {
-                if clear(folder, temporary, path, siblings)? {
+                if remove_if_ours(folder, temporary, path, siblings)? {
                     continue;
                 } else {
                     return Ok(None);
@@ -203,7 +203,12 @@ fn journal_may_go(folder: &Folder, temporary: &OsStr, siblings: &dyn Siblings, a
 /// Removes a leftover of this program that has a temporary name; false if what exists is not a leftover.
 ///
 /// Errors: it is in use, or, beside a single file, no regular file.
-fn clear(folder: &Folder, temporary: &OsStr, path: &Path, siblings: &dyn Siblings) -> Result<bool, Problem> {
+fn remove_if_ours(
+    folder: &Folder,
+    temporary: &OsStr,
+    path: &Path,
+    siblings: &dyn Siblings,
+) -> Result<bool, Problem> {
     let meta = match folder.metadata(temporary) {
         Err(Errno::ENOENT) => return Ok(true),
         meta => meta.map_err(|errno| Problem::system(Operation::LookForLeftovers, path, errno.0))?,

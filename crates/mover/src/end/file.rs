@@ -13,7 +13,7 @@ use datapump_core::{Block, Settled};
 use datapump_engine::{Errno, Handle, Op, Slot, Span, TransferFlags, TransferPlace};
 
 use super::zeros::{BlockPart, first_part};
-use super::{rest, settled};
+use super::{rest, settle_completion};
 
 /// An open file at one end of the loop.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl FileEnd {
 
     /// What a completion means of a request of which so many bytes are left.
     pub(super) fn settle_part(&self, left: u32, result: Result<u32, Errno>) -> Settled {
-        match settled(result, left) {
+        match settle_completion(result, left) {
             Settled::Moved(bytes) if bytes < left => match bytes - bytes % self.align_bytes {
                 // Less than one unit: a file that ends here. What it holds is too short either way.
                 0 => Settled::EndOfData,

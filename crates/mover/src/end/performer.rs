@@ -237,13 +237,13 @@ impl<'run> Performer<'run> {
         let start_ns = self.now_ns();
         let Connection::Receive(lane) = &mut self.connection else { unreachable!("something was requested") };
         let (before_ns, opened_ns) = (lane.channel.waited_ns(), lane.channel.opening_ns());
-        let came = lane.receive_reply(&mut self.engine, || self.clock.now_ns());
+        let received = lane.receive_reply(&mut self.engine, || self.clock.now_ns());
         let waited_ns = lane.channel.waited_ns() - before_ns;
         // Time that is no wait is work: bytes are opened and hashed.
         let opened_ns = lane.channel.opening_ns() - opened_ns;
         self.waits.hashing += (self.clock.now_ns() - start_ns).saturating_sub(waited_ns + opened_ns);
         self.charge(PumpSide::Source, waited_ns);
-        Ok(match came? {
+        Ok(match received? {
             LaneReply::Again => None,
             LaneReply::Failed(request, trouble) => {
                 Some((request, Settled::Failed(Errno::EIO.0), Some(trouble)))

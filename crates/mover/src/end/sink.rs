@@ -9,7 +9,7 @@ use datapump_engine::{CpuStage, Engine, Errno, Handle, Op, Slot, meter::within};
 
 use super::performer::{Performer, Posted};
 use super::zeros::BlockPart;
-use super::{FileEnd, StripeEnd, settled, stream};
+use super::{FileEnd, StripeEnd, settle_completion, stream};
 use crate::end::hash::BlockHash;
 
 /// A sink.
@@ -112,7 +112,7 @@ impl Sink {
         };
         let Request { block, done, .. } = request;
         match self {
-            Sink::Null | Sink::RemoteHost | Sink::Stream(_) => settled(result, block.len - done),
+            Sink::Null | Sink::RemoteHost | Sink::Stream(_) => settle_completion(result, block.len - done),
             Sink::File(file) if file.skips_zeros => settle_data_part(file, by, request, result),
             Sink::File(file) => file.settle(block, done, result),
             Sink::Stripe(stripe) => stripe.settle(block, done, result),
@@ -147,7 +147,7 @@ fn compare_block(by: &mut Performer<'_>, request: Request, bytes: u32) -> Settle
     let Request { slot, done, block, .. } = request;
     let _stage = within(CpuStage::Hash);
     match by.sums.get(slot as usize).copied().flatten() {
-        None => bytes_compared(&by.engine, slot, by.twin(slot), done, bytes),
+        None => compare_bytes(&by.engine, slot, by.twin(slot), done, bytes),
         Some(_) if done + bytes < block.len => Settled::Moved(bytes),
         Some(sum) => {
             by.sums[slot as usize] = None;
@@ -163,7 +163,9 @@ fn compare_block(by: &mut Performer<'_>, request: Request, bytes: u32) -> Settle
     }
 }
 
-fn bytes_compared(engine: &Engine, slot: u32, twin: u32, done: u32, bytes: u32) -> Settled {
+/// Compares bytes that were read of a block with those of the source in the slot `twin`; where they differ, with the
+/// offset.
+fn compare_bytes(engine: &Engine, slot: u32, twin: u32, done: u32, bytes: u32) -> Settled {
     let range = done as usize..(done + bytes) as usize;
     let (one, other) = (&engine.bytes(Slot(slot))[range.clone()], &engine.bytes(Slot(twin))[range]);
     if one == other {

@@ -11,7 +11,7 @@ use datapump_engine::{Errno, Handle, Op};
 use datapump_transport::{NetFault, WebFault, WebFile};
 
 use super::performer::{Performer, Posted};
-use super::{FileEnd, RemoteBlocks, RemoteKind, StripeEnd, settled, stream};
+use super::{FileEnd, RemoteBlocks, RemoteKind, StripeEnd, settle_completion, stream};
 
 /// A source.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Source {
             | Source::Stream(_)
             | Source::RemoteHost(_)
             | Source::RemoteSums(_)
-            | Source::Web(_) => settled(result, request.block.len - request.done),
+            | Source::Web(_) => settle_completion(result, request.block.len - request.done),
         }
     }
 

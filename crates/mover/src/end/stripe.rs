@@ -59,7 +59,7 @@ impl StripeEnd {
     }
 
     /// The member that holds a byte of the stripe, and where: what a message tells.
-    pub fn told(&self, at: u64) -> (&Path, u64) {
+    pub fn member_at(&self, at: u64) -> (&Path, u64) {
         let place = self.map.place(at);
         (&self.members[place.member].0, place.at)
     }
@@ -152,6 +152,6 @@ mod tests {
         ] {
             assert_eq!(end.settle(block, done, result), settled, "{block:?} {result:?}");
         }
-        assert_eq!(end.told(u64::from(CHUNK) + 7), (Path::new("b"), 7));
+        assert_eq!(end.member_at(u64::from(CHUNK) + 7), (Path::new("b"), 7));
     }
 }

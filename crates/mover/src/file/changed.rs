@@ -41,7 +41,7 @@ pub fn read_again(owner: &dyn FileOwner<'_>, task: &Task) -> Result<bool, Proble
     if !owner.settings.has_trees && owner.settings.files_wanted == 1 {
         owner.ledger.watch.enter(Phase::Verifying);
     }
-    let Some(copied) = closing::copied(owner, task)? else {
+    let Some(copied) = closing::open_copied_content(owner, task)? else {
         return Err(original.unsettled("nothing is kept of its copy to compare it with"));
     };
     let again = match &original.held {

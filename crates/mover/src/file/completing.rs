@@ -164,7 +164,7 @@ pub fn set_attributes_of_written(
     let new = describe_new(run, task, staged, keep, replaced.as_ref());
     let kept = match original {
         Some(original) => copy_attributes(original, staged, keep, new),
-        None => attributes_of_new(staged, new, run.settings.options.attributes.keep.given),
+        None => set_attributes_of_new(staged, new, run.settings.options.attributes.keep.given),
     };
     let lost = kept.map_err(|errno| Problem::system(Operation::SetAttributes, &task.target_name, errno.0))?;
     let kinds = run.ledger.report_lost(lost, || task.target_name.clone());
@@ -180,8 +180,9 @@ fn copy_attributes(original: &Original, staged: &StagedFile, keep: Keep, new: Ne
     match (held, &*staged.handle) {
         (Held::Here(from), to) => copy_of_handle(from, meta, to, keep, new),
         (Held::There(file), Handle::Os(to)) => {
-            let (meta, told) = file.told().map_or((meta, &[][..]), |(meta, told)| (meta, told));
-            attributes::copy(AttributeHolder::Told(told), meta, AttributeHolder::Open(to), keep, new)
+            let (meta, reported) =
+                file.reported().map_or((meta, &[][..]), |(meta, reported)| (meta, reported));
+            attributes::copy(AttributeHolder::Told(reported), meta, AttributeHolder::Open(to), keep, new)
         }
         (Held::There(_), Handle::Sim(_)) => unreachable!("the simulation has one host"),
     }
@@ -189,7 +190,7 @@ fn copy_attributes(original: &Original, staged: &StagedFile, keep: Keep, new: Ne
 
 /// A stream or a device has none to give: the copy gets those of any new file, or keeps those of the file that it
 /// replaces.
-fn attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome<Lost> {
+fn set_attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome<Lost> {
     let Handle::Os(file) = &*staged.handle else { return Ok(Lost::default()) };
     if !new.made && given == Given::NOTHING {
         return Ok(Lost::default());

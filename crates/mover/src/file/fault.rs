@@ -17,7 +17,7 @@ use datapump_files::holes::sizes;
 use datapump_files::identity;
 
 /// The same for another host that asked for the block.
-pub fn told(fault: PumpFault) -> peer_request::Fault {
+pub fn to_wire(fault: PumpFault) -> peer_request::Fault {
     let (errno, words) = match fault.kind {
         FaultKind::Errno(errno) => (Some(ErrorNumber::of(errno)), None),
         _ => (None, Some("changed while it was read; copy again when the source is quiet".to_string())),
@@ -36,7 +36,7 @@ pub fn problem_of(run: &MoverRun<'_>, task: &Task, fault: PumpFault) -> Problem 
         (PumpSide::Sink, _, Sink::Compare(_)) => (Operation::Read, &task.target_name),
         (PumpSide::Sink, _, _) => (Operation::Write, &task.target_name),
     };
-    let (name, fault) = of_member(task, name.as_path(), fault);
+    let (name, fault) = fault_of_member(task, name.as_path(), fault);
     match (fault.kind, task.source.fault()) {
         (FaultKind::Errno(_), Some(said)) if fault.side == PumpSide::Source => {
             Problem::new(said.class, operation, name, said.words).at(fault.at)
@@ -46,12 +46,16 @@ pub fn problem_of(run: &MoverRun<'_>, task: &Task, fault: PumpFault) -> Problem 
 }
 
 /// Of a stripe the member is told that the bytes lie on, and where on it.
-fn of_member<'task>(task: &'task Task, name: &'task Path, fault: PumpFault) -> (&'task Path, PumpFault) {
+fn fault_of_member<'task>(
+    task: &'task Task,
+    name: &'task Path,
+    fault: PumpFault,
+) -> (&'task Path, PumpFault) {
     let stripe = match (fault.side, &task.source, &task.sink) {
         (PumpSide::Source, Source::Stripe(stripe), _) | (PumpSide::Sink, _, Sink::Stripe(stripe)) => stripe,
         _ => return (name, fault),
     };
-    let (name, at) = stripe.told(fault.at);
+    let (name, at) = stripe.member_at(fault.at);
     (name, PumpFault { at, ..fault })
 }
 

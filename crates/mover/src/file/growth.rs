@@ -62,7 +62,7 @@ fn begins_with_copy(run: &MoverRun<'_>, task: &Task, original: &Original) -> Res
     if !run.settings.has_trees && run.settings.files_wanted == 1 {
         run.ledger.watch.enter(Phase::Verifying);
     }
-    let Some(copy) = closing::copied(run, task)? else { return Ok(None) };
+    let Some(copy) = closing::open_copied_content(run, task)? else { return Ok(None) };
     match &original.held {
         Held::Here(source) => copy
             .is_same_as(source, &run.stop)

@@ -35,11 +35,11 @@ pub fn report_complete(owner: &dyn FileOwner<'_>, task: &Task) {
 pub fn settle(owner: &dyn FileOwner<'_>, task: &Task, complete: bool) {
     owner.live().remove(&task.number);
     owner.handle_settled(task, complete);
-    let_plan_go(owner, task);
+    settle_in_plan(owner, task);
 }
 
 /// The plan waits no longer for what it brings.
-pub fn let_plan_go(owner: &dyn FileOwner<'_>, task: &Task) {
+pub fn settle_in_plan(owner: &dyn FileOwner<'_>, task: &Task) {
     if task.unshare() {
         owner.plan().settled();
     }

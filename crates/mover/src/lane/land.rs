@@ -29,12 +29,12 @@ impl Lane<'_> {
                 if let Some(at) = ended
                     && !self.performer.sends()
                 {
-                    self.ended(slot, block.file, at);
+                    self.handle_ended(slot, block.file, at);
                 }
             }
             PumpEvent::Landed { block } => self.handle_written(slot, block),
             PumpEvent::Ended { file, .. } if self.ended_far(file) => {}
-            PumpEvent::Ended { file, at } => self.ended(slot, file, at),
+            PumpEvent::Ended { file, at } => self.handle_ended(slot, file, at),
             PumpEvent::Failed(fault) => self.failed(slot, fault),
         }
     }
@@ -101,7 +101,7 @@ impl Lane<'_> {
         }
         Watch::lane_moved(self.counter, bytes);
         if self.landed_file != block.file {
-            self.tell_landed();
+            self.report_landed();
             self.landed_of.clone_from(&self.tasks[slot as usize]);
             self.landed_file = block.file;
         }
@@ -110,8 +110,8 @@ impl Lane<'_> {
         }
         self.landed_bytes += bytes;
         if self.draining {
-            self.tell_landed();
-            self.let_go(slot);
+            self.report_landed();
+            self.release_small(slot);
         }
     }
 
@@ -120,7 +120,7 @@ impl Lane<'_> {
     fn keep_block(&mut self, slot: u32, block: Block) {
         let Some(task) = &self.landed_of else { return };
         if let Some(journal) = task.journal()
-            && let Err(errno) = told(journal, block)
+            && let Err(errno) = note_in_journal(journal, block)
         {
             // Nothing that comes now would mend it: the rest is not waited for.
             finish::fail(self.owner, task, Problem::system(Operation::Sync, &task.target_name, errno.0));
@@ -131,7 +131,7 @@ impl Lane<'_> {
     }
 
     /// A small file is closed as soon as it is done: a process may have few files open.
-    pub(super) fn let_go(&mut self, slot: u32) {
+    pub(super) fn release_small(&mut self, slot: u32) {
         if self.run.settings.has_trees && self.is_small(slot) {
             let done = self.tasks[slot as usize].take();
             let is_done = |task: &Arc<Task>| done.as_ref().is_some_and(|done| done.number == task.number);
@@ -142,7 +142,7 @@ impl Lane<'_> {
     }
 
     /// Tells the task what landed; finishes it if that was all.
-    pub(super) fn tell_landed(&mut self) {
+    pub(super) fn report_landed(&mut self) {
         let bytes = std::mem::take(&mut self.landed_bytes);
         if let Some(task) = &self.landed_of
             && task.landed(bytes)
@@ -152,11 +152,11 @@ impl Lane<'_> {
     }
 
     /// An open-ended source has ended; the last block may land later.
-    pub(super) fn ended(&mut self, slot: u32, file: u32, at: u64) {
+    pub(super) fn handle_ended(&mut self, slot: u32, file: u32, at: u64) {
         let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
         debug_assert_eq!(task.number, file);
         self.draining = true;
-        self.tell_landed();
+        self.report_landed();
         if task.ended(at) {
             self.finish(task);
         }
@@ -168,7 +168,7 @@ impl Lane<'_> {
 
     pub(super) fn failed(&mut self, slot: u32, fault: PumpFault) {
         let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
-        if self.refused_far(task.number, fault::told(fault)) {
+        if self.refused_far(task.number, fault::to_wire(fault)) {
             return;
         }
         finish::handle_fault(self.owner, &task, fault);
@@ -189,7 +189,7 @@ impl Lane<'_> {
 }
 
 /// Tells a journal of a block.
-fn told(journal: &Journal, block: Block) -> Result<(), Errno> {
+fn note_in_journal(journal: &Journal, block: Block) -> Result<(), Errno> {
     let _stage = within(CpuStage::Metadata);
     journal.landed(block)
 }

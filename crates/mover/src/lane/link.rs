@@ -36,9 +36,9 @@ impl Lane<'_> {
             Connection::Receive(_) => {
                 let task = self.tasks[slot as usize].as_ref().expect("a slot in use has a task");
                 // Also one that came with a block which nobody took: it is not that of what is read back here.
-                let came = self.performer.hashes[slot as usize].take();
+                let received = self.performer.hashes[slot as usize].take();
                 let comes_from_there = task.source.is_remote();
-                if let (Some(hash), Some(block), true) = (&task.hash, came, comes_from_there) {
+                if let (Some(hash), Some(block), true) = (&task.hash, received, comes_from_there) {
                     hash.insert(block);
                     return true;
                 }

@@ -116,18 +116,18 @@ impl Lane<'_> {
 
     #[inline]
     fn completed(&mut self, request: Request, result: Result<u32, Errno>) {
-        let settled = self.settled(request, result);
+        let settled = self.settle_completion(request, result);
         self.settle(request.slot, settled);
     }
 
     /// What a completion of the engine means for the block.
     #[inline]
-    fn settled(&mut self, request: Request, result: Result<u32, Errno>) -> Settled {
+    fn settle_completion(&mut self, request: Request, result: Result<u32, Errno>) -> Settled {
         let task = self.tasks[request.slot as usize].as_ref().expect("a slot in use has a task");
         match request.transfer {
             Transfer::Read => task.source.settle(&mut self.performer, request, result),
             Transfer::Write => task.sink.settle(&mut self.performer, request, result),
-            Transfer::Copy => end::copied(&mut self.performer, request, result),
+            Transfer::Copy => end::settle_copied(&mut self.performer, request, result),
         }
     }
 

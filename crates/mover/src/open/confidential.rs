@@ -26,22 +26,22 @@ const OTHERS_MAY_READ: u32 = 0o004;
 
 /// Closes a folder that stands at the target to those who may not list or search the source, for as long as it is
 /// filled. A user who cannot do that now cannot do it in the end either, and is told then.
-pub fn close_folder(folder: &File, there: &Meta, source: &Meta, keep: Keep) {
+pub fn close_folder(folder: &File, existing: &Meta, source: &Meta, keep: Keep) {
     let source = &keep.given.of(source);
-    let (is_others, shut) = (keep.owner && there.uid != source.uid, shut_bits(there, source));
-    let owner_gains = is_others && there.mode >> 6 & !source.mode & MAY_LOOK != 0;
+    let (is_others, shut) = (keep.owner && existing.uid != source.uid, shut_bits(existing, source));
+    let owner_gains = is_others && existing.mode >> 6 & !source.mode & MAY_LOOK != 0;
     if !keep.mode || (shut == 0 && !owner_gains) {
         return;
     }
     let to = AttributeHolder::Open(folder);
     let me = rustix::process::geteuid().as_raw();
     // Its owner could open it again.
-    if is_others && there.uid != me {
-        let _ = to.set_owner(Some(me), there.gid);
+    if is_others && existing.uid != me {
+        let _ = to.set_owner(Some(me), existing.gid);
     }
     // This run may have opened it up to itself.
     let opened = to.meta().map_or(0, |now| now.mode & OPEN);
-    let _ = to.set_mode(there.mode & !shut | opened);
+    let _ = to.set_mode(existing.mode & !shut | opened);
 }
 
 /// To read and to search a folder.
@@ -49,18 +49,18 @@ const MAY_LOOK: u32 = 0o5;
 
 /// The bits of a folder that let somebody look who may not look at the source. Members of another group are at the
 /// source like everybody.
-fn shut_bits(there: &Meta, source: &Meta) -> u32 {
-    let group = if there.gid == source.gid { source.mode >> 3 } else { source.mode };
-    there.mode & ((MAY_LOOK & !group) << 3 | MAY_LOOK & !source.mode)
+fn shut_bits(existing: &Meta, source: &Meta) -> u32 {
+    let group = if existing.gid == source.gid { source.mode >> 3 } else { source.mode };
+    existing.mode & ((MAY_LOOK & !group) << 3 | MAY_LOOK & !source.mode)
 }
 
 /// Whether others may look into a folder that could not into this source.
-pub fn lets_more_in(there: &Meta, source: &Meta) -> bool {
-    shut_bits(there, source) != 0
+pub fn lets_more_in(existing: &Meta, source: &Meta) -> bool {
+    shut_bits(existing, source) != 0
 }
 
 /// How a file gets its bytes, where that is in order. One that takes bytes anywhere can be written where it is.
-pub fn in_order_at(
+pub fn needed_order(
     run: &MoverRun<'_>,
     device: impl FnOnce() -> Option<u64>,
     exists: impl FnOnce() -> bool,
@@ -71,7 +71,7 @@ pub fn in_order_at(
 }
 
 /// Opens a target that is written in order.
-pub fn in_order(
+pub fn stage_in_order(
     run: &MoverRun<'_>,
     at: FinalName,
     before: Before,
@@ -80,7 +80,7 @@ pub fn in_order(
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
     let stays_open =
-        |existing: &Handle| cannot_be_closed(existing, original, run.settings.options.attributes.keep);
+        |existing: &Handle| stays_readable(existing, original, run.settings.options.attributes.keep);
     StagedFile::in_order(at, before, takes, &stays_open, siblings)
 }
 
@@ -142,11 +142,11 @@ pub fn close_target(staged: &StagedFile, original: Option<&Original>, keep: Keep
 /// Whether a target that is to be written where it stands lets in more than in the end, and its file system lets nobody
 /// change that: whoever owns it. A new file is closed from the start.
 fn stays_open(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> bool {
-    staged.is_in_place() && cannot_be_closed(&staged.handle, original, keep)
+    staged.is_in_place() && stays_readable(&staged.handle, original, keep)
 }
 
 /// Closes what exists to others, before it is opened to be written.
-pub fn cannot_be_closed(existing: &Handle, original: Option<&Original>, keep: Keep) -> bool {
+pub fn stays_readable(existing: &Handle, original: Option<&Original>, keep: Keep) -> bool {
     let original = original.filter(|original| keep.mode && original.has_attributes());
     let (Handle::Os(file), Some(original)) = (existing, original) else { return false };
     let (Ok(before), to) = (file_meta(file), AttributeHolder::Open(file)) else { return false };
@@ -184,7 +184,9 @@ fn lets_in_more(to: AttributeHolder<'_>, before: &Meta, original: &Original, kee
 fn has_list(original: &Original) -> bool {
     match &original.held {
         Held::Here(handle) => matches!(&**handle, Handle::Os(file) if lists(AttributeHolder::Open(file))),
-        Held::There(file) => file.told().is_some_and(|(_, told)| lists(AttributeHolder::Told(told))),
+        Held::There(file) => {
+            file.reported().is_some_and(|(_, reported)| lists(AttributeHolder::Told(reported)))
+        }
     }
 }
 

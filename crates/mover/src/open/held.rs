@@ -124,7 +124,7 @@ pub trait Elsewhere: Debug + Send + Sync {
         true
     }
     /// What it is and carries besides its bytes, as far as is known.
-    fn told(&self) -> Option<(&Meta, &Attributes)>;
+    fn reported(&self) -> Option<(&Meta, &Attributes)>;
     /// Whether it has a mode, and a time of change that is known.
     fn has_mode_and_time(&self) -> (bool, bool) {
         (true, true)
@@ -193,8 +193,8 @@ pub fn rewritten() -> SourceChange {
 
 impl Held {
     /// What was told of a file of another system.
-    pub fn told(&self) -> Option<(&Meta, &Attributes)> {
-        self.elsewhere().and_then(|file| file.told())
+    pub fn reported(&self) -> Option<(&Meta, &Attributes)> {
+        self.elsewhere().and_then(|file| file.reported())
     }
 
     /// Whether it has a mode, and a time of change that is known.

@@ -60,7 +60,7 @@ impl Elsewhere for HeldWeb {
         !self.is_read_once() || self.file.modified_ns().is_some()
     }
 
-    fn told(&self) -> Option<(&Meta, &Attributes)> {
+    fn reported(&self) -> Option<(&Meta, &Attributes)> {
         Some((&self.meta, &self.attributes))
     }
 

@@ -72,7 +72,7 @@ impl Change {
         kind: ChangeKind,
         [source, target, relative]: [PathBuf; 3],
         meta: &Meta,
-        there: Option<&Meta>,
+        existing: Option<&Meta>,
         findings: Findings,
     ) -> Change {
         Change {
@@ -82,7 +82,7 @@ impl Change {
             relative,
             bytes: (meta.kind == FileKind::Regular).then_some(meta.size_bytes),
             what: kind_words(meta.kind),
-            itemized: itemize(kind, &findings.keep.given.of(meta), there, &findings),
+            itemized: itemize(kind, &findings.keep.given.of(meta), existing, &findings),
             leads_to: findings.leads_to,
         }
     }
@@ -129,8 +129,8 @@ pub fn kind_words(kind: FileKind) -> &'static str {
 }
 
 /// The letters of a change: rsync(1), `--itemize-changes`, YXcstpoguax.
-fn itemize(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Findings) -> String {
-    let there = there.filter(|there| there.kind == source.kind);
+fn itemize(kind: ChangeKind, source: &Meta, existing: Option<&Meta>, findings: &Findings) -> String {
+    let existing = existing.filter(|existing| existing.kind == source.kind);
     let second = match source.kind {
         FileKind::Regular => 'f',
         FileKind::Folder => 'd',
@@ -138,8 +138,8 @@ fn itemize(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fin
         FileKind::BlockDevice | FileKind::CharDevice => 'D',
         FileKind::Fifo | FileKind::Socket => 'S',
     };
-    let is_other =
-        there.is_some_and(|there| findings.other_value || source.special_device != there.special_device);
+    let is_other = existing
+        .is_some_and(|existing| findings.other_value || source.special_device != existing.special_device);
     let first = match (kind, source.kind) {
         (ChangeKind::Delete, _) => return "*deleting  ".into(),
         (ChangeKind::Backup | ChangeKind::RemoveSource, _) => return String::new(),
@@ -147,16 +147,16 @@ fn itemize(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fin
         (ChangeKind::Adjust, _) => '.',
         (ChangeKind::Copy, FileKind::Regular) => '>',
         // An entry that is the same except its attributes is made anew, which rsync calls a change of those alone.
-        (ChangeKind::Copy, _) if there.is_some() && !is_other => '.',
+        (ChangeKind::Copy, _) if existing.is_some() && !is_other => '.',
         (ChangeKind::Copy, _) => 'c',
     };
-    let Some(there) = there else { return format!("{first}{second}+++++++++") };
+    let Some(existing) = existing else { return format!("{first}{second}+++++++++") };
     let letter = |differs: bool, letter: char| if differs { letter } else { '.' };
     let is_file = source.kind == FileKind::Regular;
     let Findings { keep, sets_owners, by_content, other_acl, other_xattrs, .. } = *findings;
     let is_copied = kind == ChangeKind::Copy;
     let time = if keep.times {
-        letter(!is_same_time(source, there, findings.window_ns), 't')
+        letter(!is_same_time(source, existing, findings.window_ns), 't')
     } else {
         // A further name of a file gets the time of that file, which is copied.
         letter((is_copied || kind == ChangeKind::Link) && source.kind != FileKind::Folder, 'T')
@@ -167,11 +167,11 @@ fn itemize(kind: ChangeKind, source: &Meta, there: Option<&Meta>, findings: &Fin
         first,
         second,
         letter((is_file && by_content && is_copied) || (is_copied && is_other), 'c'),
-        letter(is_file && source.size_bytes != there.size_bytes, 's'),
+        letter(is_file && source.size_bytes != existing.size_bytes, 's'),
         time,
-        letter(keep.mode && source.kind != FileKind::Symlink && source.mode != there.mode, 'p'),
-        letter(owner && source.uid != there.uid, 'o'),
-        letter(group && source.gid != there.gid, 'g'),
+        letter(keep.mode && source.kind != FileKind::Symlink && source.mode != existing.mode, 'p'),
+        letter(owner && source.uid != existing.uid, 'o'),
+        letter(group && source.gid != existing.gid, 'g'),
         '.',
         letter(keep.acl && other_acl, 'a'),
         letter(keep.xattrs && other_xattrs, 'x'),
@@ -238,7 +238,7 @@ mod tests {
         let keeps_nothing = Findings { keep: Keep::NOTHING, ..all.clone() };
         let elsewhere = Findings { other_value: true, ..none.clone() };
         let none = &none;
-        for (kind, source, there, findings, letters) in [
+        for (kind, source, existing, findings, letters) in [
             (ChangeKind::Copy, file, None, none, ">f+++++++++"),
             (ChangeKind::Copy, folder, None, none, "cd+++++++++"),
             (ChangeKind::Copy, link, None, none, "cL+++++++++"),
@@ -257,7 +257,7 @@ mod tests {
             (ChangeKind::Link, file, Some(Meta { mode: 0o600, ..file }), none, "hf...p....."),
             (ChangeKind::Link, file, Some(other), &keeps_nothing, "hf.sT......"),
         ] {
-            assert_eq!(itemize(kind, &source, there.as_ref(), findings), letters);
+            assert_eq!(itemize(kind, &source, existing.as_ref(), findings), letters);
         }
     }
 }

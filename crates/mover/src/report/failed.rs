@@ -40,7 +40,7 @@ impl fmt::Debug for JobFailed {
 impl std::error::Error for JobFailed {}
 
 /// Runs, and checks how it ended.
-pub fn checked(
+pub fn run_checked(
     run: impl FnOnce(&(dyn Fn(Event) + Sync)) -> Report,
     events: &(dyn Fn(Event) + Sync),
 ) -> Result<Report, JobFailed> {

@@ -47,7 +47,7 @@ fn empty() -> Histogram<u64> {
 }
 
 /// The histograms of all lanes as one. `None` if none were kept.
-pub fn merged<'lane>(lanes: impl Iterator<Item = &'lane LaneLatencies>) -> Option<Latencies> {
+pub fn merge_latencies<'lane>(lanes: impl Iterator<Item = &'lane LaneLatencies>) -> Option<Latencies> {
     let sum = lanes.fold(None, |sum: Option<(Histogram<u64>, Histogram<u64>)>, lane| {
         let (mut source, mut sink) = sum.unwrap_or_else(|| (empty(), empty()));
         source += &lane.source;
@@ -87,7 +87,7 @@ mod tests {
         let (one, mut other) = (lane(1..=500), lane(501..=1000));
         other.post(1, 0);
         other.complete(1, Transfer::Write, u64::MAX);
-        let both = merged([&one, &other].into_iter()).expect("they were kept");
+        let both = merge_latencies([&one, &other].into_iter()).expect("they were kept");
         let source = both.source.expect("requests");
         let near = |ns: u64, us: u64| (ns as f64 / (us * 1_000) as f64 - 1.0).abs() < 0.003;
         assert_eq!(source.count, 1_000);
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn without_histograms_there_are_no_figures() {
-        assert_eq!(merged([].into_iter()), None);
-        let idle = merged([&LaneLatencies::new(1)].into_iter());
+        assert_eq!(merge_latencies([].into_iter()), None);
+        let idle = merge_latencies([&LaneLatencies::new(1)].into_iter());
         assert_eq!(idle, Some(Latencies { source: None, sink: None }));
     }
 }

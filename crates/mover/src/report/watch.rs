@@ -36,7 +36,7 @@ pub struct Watch {
     charged: Box<[OnceLock<Box<Charged>>]>,
     began: Mutex<Option<LanesBegan>>,
     /// What another host says of the lanes there.
-    told: Mutex<Option<LimitedBy>>,
+    reported_limit: Mutex<Option<LimitedBy>>,
 }
 
 /// Those that begin at zero with each session.
@@ -145,7 +145,7 @@ impl Default for Watch {
             is_shown: AtomicBool::new(false),
             charged,
             began: Mutex::default(),
-            told: Mutex::default(),
+            reported_limit: Mutex::default(),
         }
     }
 }
@@ -215,8 +215,8 @@ impl Watch {
     }
 
     fn limited_by(&self) -> LimitedBy {
-        let told = *self.told.lock().expect("no panic while it is set");
-        told.or_else(|| Some(self.limit_and_why()?.0)).unwrap_or_default()
+        let reported = *self.reported_limit.lock().expect("no panic while it is set");
+        reported.or_else(|| Some(self.limit_and_why()?.0)).unwrap_or_default()
     }
 
     fn limit_and_why(&self) -> Option<(LimitedBy, Why)> {
@@ -349,22 +349,22 @@ impl Watch {
     }
 
     /// Shows the counters of another host, which writes; `reader` counts the lanes that read what it requests.
-    pub fn show_remote(&self, told: &Progress, reader: &Watch) {
-        let limit = told.limited_by.as_deref().map(|words| LimitedBy::named(words).unwrap_or_default());
-        *self.told.lock().expect("no panic while it is set") =
+    pub fn show_remote(&self, progress: &Progress, reader: &Watch) {
+        let limit = progress.limited_by.as_deref().map(|words| LimitedBy::named(words).unwrap_or_default());
+        *self.reported_limit.lock().expect("no panic while it is set") =
             Some(limit.unwrap_or_else(|| reader.limit_of_reader()));
-        self.lanes[0].0.store(told.bytes, Ordering::Relaxed);
-        self.set_total(told.bytes_total);
-        self.counters.files.store(told.files, Ordering::Relaxed);
-        self.counters.found_bytes.store(told.bytes_found, Ordering::Relaxed);
-        self.counters.found_files.store(told.files_found, Ordering::Relaxed);
-        self.counters.present_bytes.store(told.bytes_present.unwrap_or(0), Ordering::Relaxed);
-        self.counters.present_files.store(told.files_present.unwrap_or(0), Ordering::Relaxed);
-        self.counters.names.store(told.names.unwrap_or(0), Ordering::Relaxed);
-        self.counters.deleted.store(told.deleted.unwrap_or(0), Ordering::Relaxed);
-        self.counters.to_delete.store(told.to_delete.unwrap_or(0), Ordering::Relaxed);
-        self.at_hand.set(told.at_hand.as_ref().map(|name| shown(name.as_bytes()).into()));
-        self.enter(told.phase.as_deref().and_then(Phase::named).unwrap_or_default());
+        self.lanes[0].0.store(progress.bytes, Ordering::Relaxed);
+        self.set_total(progress.bytes_total);
+        self.counters.files.store(progress.files, Ordering::Relaxed);
+        self.counters.found_bytes.store(progress.bytes_found, Ordering::Relaxed);
+        self.counters.found_files.store(progress.files_found, Ordering::Relaxed);
+        self.counters.present_bytes.store(progress.bytes_present.unwrap_or(0), Ordering::Relaxed);
+        self.counters.present_files.store(progress.files_present.unwrap_or(0), Ordering::Relaxed);
+        self.counters.names.store(progress.names.unwrap_or(0), Ordering::Relaxed);
+        self.counters.deleted.store(progress.deleted.unwrap_or(0), Ordering::Relaxed);
+        self.counters.to_delete.store(progress.to_delete.unwrap_or(0), Ordering::Relaxed);
+        self.at_hand.set(progress.at_hand.as_ref().map(|name| shown(name.as_bytes()).into()));
+        self.enter(progress.phase.as_deref().and_then(Phase::named).unwrap_or_default());
     }
 
     pub fn file_done(&self) {

@@ -34,7 +34,7 @@ impl Report {
             (self.skipped, "left out"),
         ];
         let besides: Vec<String> = self
-            .standing()
+            .staying_files()
             .into_iter()
             .chain(others)
             .filter(|(count, _)| *count > 0)
@@ -67,7 +67,7 @@ impl Report {
         if self.exit_status != 0 || moved + besides > 0 {
             return None;
         }
-        let mut standing = self.standing().into_iter().filter(|(count, _)| *count > 0);
+        let mut standing = self.staying_files().into_iter().filter(|(count, _)| *count > 0);
         let Some((count, words)) = standing.next() else { return self.links_up_to_date() };
         let first = format!("{} {words}", counted(count, "file"));
         let others = standing.map(|(count, words)| format!(", {} {words}", with_commas(count)));
@@ -118,7 +118,7 @@ impl Report {
     }
 
     /// Files that stay as they are at the target, by why they do.
-    fn standing(&self) -> [(u64, &'static str); 3] {
+    fn staying_files(&self) -> [(u64, &'static str); 3] {
         let kept = self.files_newer + self.files_existing;
         [
             ((self.files_unchanged + self.files_before).saturating_sub(kept), "up to date"),

@@ -127,7 +127,7 @@ impl Platform {
         need: &EngineNeed,
         stop: &Arc<AtomicBool>,
     ) -> Result<(Engine, AskedAndGot), Problem> {
-        let arena = || Arena::try_new(need.slots, need.slot_bytes).ok_or_else(|| no_memory(need));
+        let arena = || Arena::try_new(need.slots, need.slot_bytes).ok_or_else(|| no_memory_problem(need));
         if let Some(sim) = &self.simulation {
             let engine = Sim::new(sim.clock.clone(), sim.source, sim.sink, sim.faults, sim.seed);
             let engine = engine.watched_by(sim.peaks.clone());
@@ -147,7 +147,8 @@ impl Platform {
     }
 }
 
-fn no_memory(need: &EngineNeed) -> Problem {
+/// The problem that there is no memory for the slots of a lane.
+fn no_memory_problem(need: &EngineNeed) -> Problem {
     let bytes = u64::from(need.slots) * u64::from(need.slot_bytes);
     let message = format!(
         "there is no memory for {} of slots (both depths x request size, for each lane); ask for less",

@@ -439,7 +439,7 @@ fn signs_of_life_are_no_beginning() {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
-    let heard = control.hear_first(Duration::from_millis(100), &budget);
+    let heard = control.receive_first(Duration::from_millis(100), &budget);
     let heard = heard.map(|(message, _)| message);
     drop(control);
     assert!(matches!(heard, Err(NetFault::Lost(_))), "{heard:?}");

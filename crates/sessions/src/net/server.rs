@@ -248,7 +248,7 @@ impl Server {
             let greeted = catch_unwind(AssertUnwindSafe(|| self.answer_greeting(handshake)));
             self.state.greeting.fetch_sub(1, Ordering::Relaxed);
             if let Ok(Ok(Some((channel, session)))) = greeted {
-                server_session::session(&self.state, channel, session);
+                server_session::run_session(&self.state, channel, session);
             }
         });
         if spawned.is_err() {

@@ -157,10 +157,10 @@ impl Directory {
 
     /// Whether the folder of what the user named has this name, too; `None` where it is the existing entry itself, because
     /// the two folders are one, and where nobody can tell.
-    fn has_beside_named(&self, name: &OsStr, there: &Meta) -> Option<bool> {
+    fn has_beside_named(&self, name: &OsStr, existing: &Meta) -> Option<bool> {
         let origin = self.source.origin().ok().filter(|_| self.source.is_here())?;
         match origin.metadata_if_exists(name, || self.source.path_of(name)) {
-            Ok(Some(found)) if id(&found) == id(there) => None,
+            Ok(Some(found)) if id(&found) == id(existing) => None,
             // What cannot be looked at may be there.
             found => Some(!matches!(found, Ok(None))),
         }
@@ -287,8 +287,8 @@ impl Directory {
     pub(crate) fn note_looked_at(&self, names: &[Name]) {
         let mut looked_at = self.looked_at.lock();
         for name in names {
-            if let Some(told) = &name.told {
-                looked_at.insert(name.name.clone(), told.meta.is_ok());
+            if let Some(reported) = &name.reported {
+                looked_at.insert(name.name.clone(), reported.meta.is_ok());
             }
         }
     }
@@ -299,13 +299,13 @@ impl Directory {
     }
 
     /// Of names that were listed, those that did not come before.
-    pub(crate) fn not_dealt_with(&self, names: Vec<Name>) -> Result<Vec<Name>, Problem> {
+    pub(crate) fn take_new_names(&self, names: Vec<Name>) -> Result<Vec<Name>, Problem> {
         let origin = self.source.origin()?;
         let visited = &self.root.visited;
         let was_walked = |name: &Name| visited.has(visited.below(self.folder_key, &name.name));
         let changed_ns = |name: &Name| origin.changed_ns(name, || was_walked(name));
         let names = visited.new_names(self.folder_key, names, changed_ns);
-        Ok(self.listed.lock().new_ones(&origin, names))
+        Ok(self.listed.lock().take_new(&origin, names))
     }
 
     pub(crate) fn set_cookie(&self, cookie: u64) {

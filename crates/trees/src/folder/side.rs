@@ -91,11 +91,11 @@ const SPARE_BYTES: usize = 32;
 impl FolderSide {
     /// The root of a tree, open for as long as it lives.
     pub(crate) fn root(path: &Path, file: File, keeper: &Arc<Keeper>) -> Result<Arc<FolderSide>, Problem> {
-        FolderSide::root_of(path, Arc::new(file), keeper)
+        FolderSide::shared_root(path, Arc::new(file), keeper)
     }
 
     /// The same of a folder that others use too.
-    pub(crate) fn root_of(
+    pub(crate) fn shared_root(
         path: &Path,
         file: Arc<File>,
         keeper: &Arc<Keeper>,
@@ -105,7 +105,7 @@ impl FolderSide {
     }
 
     /// The root of one tree of many, which was just opened and does not stay open.
-    pub fn root_again(
+    pub fn reopenable_root(
         path: &Path,
         file: File,
         opens: Arc<dyn OpensRoot>,
@@ -160,10 +160,11 @@ impl FolderSide {
 
     /// The root of a tree of another host.
     pub(crate) fn remote_root(path: &Path, folder: Arc<dyn RemoteOrigin>) -> Arc<FolderSide> {
-        FolderSide::there(None, path.as_os_str(), folder)
+        FolderSide::from_remote(None, path.as_os_str(), folder)
     }
 
-    fn there(
+    /// A folder of another host.
+    fn from_remote(
         parent: Option<&Arc<FolderSide>>,
         name: &OsStr,
         folder: Arc<dyn RemoteOrigin>,
@@ -195,7 +196,7 @@ impl FolderSide {
             SidePlace::Here { keeper, follow, opened_folders, .. } => (keeper, *follow, opened_folders),
             SidePlace::There(folder) => {
                 let below = folder.enter(listed, &self.path_of(name))?;
-                return Ok(FolderSide::there(Some(self), name, below));
+                return Ok(FolderSide::from_remote(Some(self), name, below));
             }
         };
         let now_ns = tick::now_ns();

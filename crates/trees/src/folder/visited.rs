@@ -438,16 +438,16 @@ mod tests {
             list(&visited, 0, names);
             list(&visited, 9, &[]);
         };
-        let new_ones = |names: &[Name]| -> Vec<OsString> {
+        let take_new = |names: &[Name]| -> Vec<OsString> {
             let changed_ns = |name: &Name| Some(if name.name == "d" { 0 } else { -1 });
             visited.new_names(ROOT, names.to_vec(), changed_ns).into_iter().map(|name| name.name).collect()
         };
         let first = [name("a", 1), name("b", 2), name("d", 5)];
         let again = [name("a", 1), name("b", 3), name("c", 4), name("d", 5)];
         walked(&first);
-        assert_eq!(new_ones(&first), ["a", "b", "d"], "all are new the first time");
+        assert_eq!(take_new(&first), ["a", "b", "d"], "all are new the first time");
         walked(&again);
-        assert_eq!(new_ones(&again), ["b", "c", "d"], "b is another file by now, and d may be");
+        assert_eq!(take_new(&again), ["b", "c", "d"], "b is another file by now, and d may be");
         assert!(["b", "c"].iter().all(|name| visited.may_be_on_its_way(OsStr::new(name))));
         assert!(!visited.may_be_on_its_way(OsStr::new("a")));
         let problem = || Problem::usage("it changed");
@@ -457,7 +457,7 @@ mod tests {
         assert_eq!(visited.first_that_keeps_all(ROOT), Some("a".into()));
         assert!(!visited.was_missed(ROOT, OsStr::new("a")), "it is now, not before");
         walked(&again);
-        assert_eq!(new_ones(&again), ["a", "d"], "it changed before it was copied");
+        assert_eq!(take_new(&again), ["a", "d"], "it changed before it was copied");
         assert!(visited.was_missed(ROOT, OsStr::new("a")) && !visited.was_missed(ROOT, OsStr::new("b")));
         assert!(
             visited.with_missed().is_empty() && visited.take_problems().is_empty(),

@@ -231,7 +231,9 @@ impl Account<'_> {
             limited_detail,
             waits_ns: self.waits(),
             lanes_cpu_ns: self.lanes_cpu_ns(),
-            latency_ns: latency::merged(self.lanes.iter().filter_map(|lane| lane.latencies.as_ref())),
+            latency_ns: latency::merge_latencies(
+                self.lanes.iter().filter_map(|lane| lane.latencies.as_ref()),
+            ),
             cpu: self.cpu,
             cpu_far: None,
             network: self.network(),

@@ -32,18 +32,22 @@ pub(crate) fn compared_items(
     let null = Place::Null { bytes: None, fill: Fill::Noise };
     let (mut items, problems) = targets::resolve_items(hosts, sources, &null, None, options, select)?;
     let at = PathAt::find(hosts.disk, other);
-    let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
-    if matches!(there.kind, FileKind::Fifo | FileKind::CharDevice) {
+    let other_meta = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
+    if matches!(other_meta.kind, FileKind::Fifo | FileKind::CharDevice) {
         return Err(not_a_file_problem(hosts, sources, target));
     }
     for item in &mut items {
         item.target = Target::Compare(at.clone());
         // Files that the kernel makes up (/sys) tell a size that is not that of their content; the content decides.
-        let told = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(there);
-        let differ = item.bytes().filter(|&bytes| told && bytes != there.size_bytes);
+        let is_sure = !item.meta.is_some_and(may_be_made_up) && !may_be_made_up(other_meta);
+        let differ = item.bytes().filter(|&bytes| is_sure && bytes != other_meta.size_bytes);
         if let (Some(bytes), Some(path)) = (differ, item.source.path()) {
-            let words =
-                format!("has {}, '{}' has {}", number_of(bytes, "byte"), shown_path(other), there.size_bytes);
+            let words = format!(
+                "has {}, '{}' has {}",
+                number_of(bytes, "byte"),
+                shown_path(other),
+                other_meta.size_bytes
+            );
             return Ok((Vec::new(), vec![Problem::new(Class::Mismatch, Operation::Compare, path, words)]));
         }
     }
@@ -99,11 +103,11 @@ fn folder_items(
     select: &Select,
 ) -> Result<Option<ComparedPlaces>, Problem> {
     let at = PathAt::find(hosts.disk, other);
-    let there = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
+    let other_meta = at.metadata().map_err(|errno| Problem::system(Operation::Open, other, errno.0))?;
     let (Some(meta), Some(one)) = (hosts.meta(0, source), source.path()) else { return Ok(None) };
     let meta = meta?;
     let name = shown_path(other);
-    let words = match (meta.kind == FileKind::Folder, there.kind == FileKind::Folder) {
+    let words = match (meta.kind == FileKind::Folder, other_meta.kind == FileKind::Folder) {
         (false, false) => return Ok(None),
         (true, true) => {
             refuse_doubtful_patterns(one, options, select)?;
@@ -113,7 +117,7 @@ fn folder_items(
                 meta: Some(meta),
                 target,
                 number: 0,
-                told: Vec::new(),
+                notices: Vec::new(),
                 is_left_out: false,
                 patterns_above: PathBuf::new(),
             };

@@ -38,7 +38,7 @@ impl HostJob {
     ///
     /// Errors: its status is not 0; of a comparison also that the places differ. The report is in the error.
     pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Result<Report, JobFailed> {
-        failed::checked(|events| self.run_reported(events), events)
+        failed::run_checked(|events| self.run_reported(events), events)
     }
 
     /// How long the other host was waited for until now, but for blocks.
@@ -172,7 +172,7 @@ impl HostJob {
             return Status::Lost;
         }
         if self.work == JobKind::Compare {
-            return compared(problems);
+            return comparison_status(problems);
         }
         let only = |class: Class| problems.len() == 1 && problems.contains_key(&class);
         let is_partial = (self.sources.len() > 1 || shared.settings.has_trees)
@@ -224,7 +224,7 @@ impl HostJob {
 }
 
 /// As cmp: 0 the same, 1 different, 2 trouble.
-fn compared(problems: &BTreeMap<Class, u64>) -> Status {
+fn comparison_status(problems: &BTreeMap<Class, u64>) -> Status {
     if problems.is_empty() {
         Status::Done
     } else if problems.keys().all(|class| *class == Class::Mismatch) {

@@ -187,20 +187,20 @@ pub fn for_path(shape: Shape, is_far: bool, lanes: u32, most: u32, pool: SlotPoo
 pub fn ahead_request(options: &Options, compares: bool, target: Option<&PathAt>) -> AheadRequest {
     let rules = name_flags::from_options(options, rustix::process::geteuid(), &[]);
     let list = OsStr::new(LIST_NAME);
-    let stands = target.is_some_and(|target| target.metadata().is_ok());
+    let exists = target.is_some_and(|target| target.metadata().is_ok());
     let holds_a_list = |target: &PathAt| target.is_folder() && target.child(list).metadata().is_ok();
     let was_begun = target.is_some_and(holds_a_list);
-    let some_stay = (rules.leaves_some() && stands) || was_begun;
+    let some_stay = (rules.leaves_some() && exists) || was_begun;
     let usual = Options::defaults(Reads::FarTrees).request_bytes;
     // Files are compared by their digests. What differs, or does not stand, is requested.
-    let reads_both = compares || (options.comparison.checksum && stands && !was_begun);
+    let reads_both = compares || (options.comparison.checksum && exists && !was_begun);
     let sums = reads_both && !options.network.unhashed;
     let places_alone = options.selection.rules.iter().any(is_list);
     let some_stay = some_stay && !compares && !sums;
     let looks_only = options.dry_run || some_stay || places_alone || !options.links.link_dest.is_empty();
     let tells = options.attributes.keep.acl || options.attributes.keep.xattrs;
     let looks = rules.leaves_unread() || options.reporting.changes || options.dry_run;
-    let updates = (looks && stands) || !options.links.link_dest.is_empty();
+    let updates = (looks && exists) || !options.links.link_dest.is_empty();
     AheadRequest {
         file_bytes_max: if looks_only { 0 } else { options.tuning.request_bytes.unwrap_or(usual) },
         sums: sums && !looks_only,

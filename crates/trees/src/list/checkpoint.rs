@@ -181,7 +181,7 @@ impl Checkpoint {
     }
 
     /// All was synced by somebody else, and that ended well.
-    pub(crate) fn all_synced(&self) {
+    pub(crate) fn mark_all_synced(&self) {
         let mut state = locked(&self.book.state);
         let waiting = std::mem::take(&mut state.waiting);
         if state.failed.is_none() {
@@ -409,7 +409,7 @@ mod tests {
         checkpoint.add(5, 1, 5, Written::Cached, true);
         checkpoint.close();
         assert_eq!(marks(&path), [2, 3, 1, 4]);
-        checkpoint.all_synced();
+        checkpoint.mark_all_synced();
         assert_eq!(marks(&path), [2, 3, 1, 4, 5], "somebody else synced");
     }
 
@@ -424,7 +424,7 @@ mod tests {
         checkpoint.distrust(Path::new("folder"), Errno(5));
         assert_eq!(marks(&path), [1]);
         let told = checkpoint.add(4, 1, 5, Written::Synced, true);
-        checkpoint.all_synced();
+        checkpoint.mark_all_synced();
         assert!(told.is_some() && checkpoint.failure().is_none(), "told once");
         drop(checkpoint);
         assert_eq!(marks(&path), [1], "no later sync makes it good");

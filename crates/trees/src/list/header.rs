@@ -28,7 +28,7 @@ impl SourceRoot {
         match origin {
             Origin::Here(folder) => SourceRoot::here(&folder.file),
             Origin::There(folder) => match folder.host() {
-                Some(host) => SourceRoot::there(host, meta),
+                Some(host) => SourceRoot::from_remote(host, meta),
                 // What lies in no folder has no list.
                 None => {
                     SourceRoot { root: RootId { inode: 0, born_ns: 0, file_system: 0 }, host: 0, life: 0 }
@@ -55,7 +55,7 @@ impl SourceRoot {
     }
 
     /// Another host tells device and inode, and which run of its system it is.
-    pub(crate) fn there(remote_host: &dyn SourceHost, meta: &Meta) -> SourceRoot {
+    pub(crate) fn from_remote(remote_host: &dyn SourceHost, meta: &Meta) -> SourceRoot {
         let root = RootId { inode: meta.inode, born_ns: 0, file_system: meta.device };
         SourceRoot {
             root,

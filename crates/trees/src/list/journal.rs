@@ -234,15 +234,15 @@ impl TreeJournal {
     }
 
     /// This run gave a file that stood there attributes or another name, and knows it for right.
-    pub(crate) fn know(&self, there: &Meta) {
+    pub(crate) fn know(&self, existing: &Meta) {
         if self.stood {
-            self.known.lock().insert(id(there));
+            self.known.lock().insert(id(existing));
         }
     }
 
     /// Whether something that stands in its folder is the list itself.
-    pub(crate) fn is(&self, there: &Meta) -> bool {
-        self.id == id(there)
+    pub(crate) fn is(&self, existing: &Meta) -> bool {
+        self.id == id(existing)
     }
 
     /// An earlier run left the list.
@@ -288,7 +288,7 @@ impl TreeJournal {
     /// What the last sync said.
     pub(crate) fn synced(&self, said: &Result<(), (&Path, Errno)>) {
         match (&self.checkpoint, said) {
-            (Some(checkpoint), Ok(())) => checkpoint.all_synced(),
+            (Some(checkpoint), Ok(())) => checkpoint.mark_all_synced(),
             (Some(checkpoint), Err((path, errno))) => checkpoint.distrust(path, *errno),
             (None, _) => {}
         }

@@ -27,11 +27,11 @@ pub(crate) fn stands_in(folder: &Arc<File>, expected: &Header) -> bool {
 /// Since when what stands in a folder may not be on the disk, by a list that lies there, whosever it is and whether or
 /// not it is believed: in the worst case that makes a few files be copied again.
 pub(crate) fn unverified_in(folder: &File) -> Option<Unverified> {
-    let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
-    if stands.kind != FileKind::Regular {
+    let existing = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
+    if existing.kind != FileKind::Regular {
         return None;
     }
-    let is_own = stands.uid == rustix::process::geteuid().as_raw();
+    let is_own = existing.uid == rustix::process::geteuid().as_raw();
     let file = || names::open_source(folder, OsStr::new(LIST_NAME), false).ok();
     let header = is_own.then(file).flatten().and_then(|file| header_in(&file));
     if let Some(header) = header.filter(|header| is_of_folder(header, folder)) {
@@ -44,8 +44,8 @@ pub(crate) fn unverified_in(folder: &File) -> Option<Unverified> {
 
 /// The same of a folder above: there only what this user or root alone can have put there.
 pub(crate) fn unverified_by_above(folder: &File) -> Option<Unverified> {
-    let stands = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
-    let is_of_root = stands.uid == 0 || stands.uid == rustix::process::geteuid().as_raw();
+    let existing = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
+    let is_of_root = existing.uid == 0 || existing.uid == rustix::process::geteuid().as_raw();
     if is_of_root && is_closed(folder) { unverified_in(folder) } else { None }
 }
 

@@ -137,15 +137,15 @@ impl<'run> Swept<'run> {
     }
 
     /// Whether it is like something in the source's folder, of which it then lacks nothing but the name.
-    fn is_complete(&self, there: &Meta) -> bool {
-        let may_be = |name: &Name| name.kind.is_none_or(|kind| kind == there.kind);
-        self.source_has(may_be, |_, source| self.is_like(source, there))
+    fn is_complete(&self, existing: &Meta) -> bool {
+        let may_be = |name: &Name| name.kind.is_none_or(|kind| kind == existing.kind);
+        self.source_has(may_be, |_, source| self.is_like(source, existing))
     }
 
-    fn is_like(&self, source: &Meta, there: &Meta) -> bool {
-        (source.kind, source.size_bytes) == (there.kind, there.size_bytes)
-            && is_same_time(source, there, 0)
-            && (made::is_own(self.open, there) || self.given.of(source).uid == there.uid)
+    fn is_like(&self, source: &Meta, existing: &Meta) -> bool {
+        (source.kind, source.size_bytes) == (existing.kind, existing.size_bytes)
+            && is_same_time(source, existing, 0)
+            && (made::is_own(self.open, existing) || self.given.of(source).uid == existing.uid)
     }
 
     /// Whether the source's folder has something of which name and metadata are these.
@@ -168,7 +168,7 @@ impl<'run> Swept<'run> {
     fn is_superseded(&self, name: &OsStr) -> bool {
         let is_for = |source: &Name| names_of(&source.name).any(|temporary| temporary == name);
         let stands = |source: &Name, meta: &Meta| {
-            self.folder.metadata(&source.name).is_ok_and(|there| self.is_like(meta, &there))
+            self.folder.metadata(&source.name).is_ok_and(|existing| self.is_like(meta, &existing))
         };
         self.source_has(is_for, |source, meta| {
             resume::is_of(&self.folder, name, meta) && stands(source, meta)

@@ -60,7 +60,7 @@ impl RemoteOrigin for LoneSource {
     ) -> Result<(Held, Meta), Problem> {
         let held = self.opener.open(&self.place)?;
         let no_file = || Problem::new(Class::Changed, Operation::Open, path, "is no file any more");
-        let meta = held.told().map(|(meta, _)| *meta).ok_or_else(no_file)?;
+        let meta = held.reported().map(|(meta, _)| *meta).ok_or_else(no_file)?;
         Ok((Held::There(held), meta))
     }
 

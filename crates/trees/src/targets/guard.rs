@@ -124,7 +124,7 @@ impl Guard {
     }
 
     /// The same for a run, which also knows what the targets show and whose their names are.
-    pub(crate) fn of_run(items: &[Item], rules: GuardRules<'_>, other: Option<&dyn SourceHost>) -> Guard {
+    pub(crate) fn for_run(items: &[Item], rules: GuardRules<'_>, other: Option<&dyn SourceHost>) -> Guard {
         let mut guard = Guard {
             shown: shown::folders_shown_in_targets(items, rules),
             claims: TargetClaims::new(items, rules.options),

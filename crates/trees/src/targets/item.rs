@@ -90,7 +90,7 @@ pub struct Item {
     /// Which of the job's sources it is: another host knows it by that.
     pub(crate) number: u32,
     /// The events to report when it is started.
-    pub(crate) told: Vec<Event>,
+    pub(crate) notices: Vec<Event>,
     /// It is the temporary file of a pump.
     pub(crate) is_left_out: bool,
     /// The source folder's own name, where paths that patterns are matched against begin with it: it goes to a folder
@@ -152,7 +152,7 @@ pub(super) fn own_name(source: &Place) -> Option<&OsStr> {
 pub(crate) fn change_of(
     item: &Item,
     kind: ChangeKind,
-    there: Option<&Meta>,
+    existing: Option<&Meta>,
     findings: Findings,
 ) -> Option<Box<Change>> {
     let (Some(source), Target::File(target), Some(meta)) = (item.source.path(), &item.target, &item.meta)
@@ -161,5 +161,5 @@ pub(crate) fn change_of(
     };
     let relative = source.file_name().unwrap_or_default().into();
     let paths = [source.to_path_buf(), target.path.clone(), relative];
-    Some(Box::new(Change::new(kind, paths, meta, there, findings)))
+    Some(Box::new(Change::new(kind, paths, meta, existing, findings)))
 }

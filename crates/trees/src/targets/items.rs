@@ -56,7 +56,7 @@ pub(crate) fn resolve_items(
             Err(Unfit::All(problem)) => return Err(problem),
             Err(Unfit::Twice(path)) => {
                 if let Some(first) = items.iter_mut().find(|item| item.target.path() == Some(&path)) {
-                    first.told.push(Event::Notice(format!("'{source}' is given twice: copied once")));
+                    first.notices.push(Event::Notice(format!("'{source}' is given twice: copied once")));
                 }
             }
         }
@@ -96,7 +96,7 @@ fn remove_covered(items: &mut Vec<Item>, covered: Vec<CoveredSource>) {
         let Some(at) = items.iter().position(|item| item.number == source) else { continue };
         let source = items.remove(at).source;
         if let Some(tree) = items.iter_mut().find(|item| item.number == tree) {
-            tree.told.push(Event::Notice(format!(
+            tree.notices.push(Event::Notice(format!(
                 "'{source}' is in '{}', too: it is copied with that",
                 tree.source
             )));
@@ -139,7 +139,7 @@ enum Unfit {
 /// Where a source goes, what is told of that, and what paths of patterns begin with.
 struct Resolved {
     target: Target,
-    told: Option<Event>,
+    notice: Option<Event>,
     patterns_above: PathBuf,
 }
 
@@ -170,7 +170,7 @@ impl Goal<'_> {
                 Class::Usage if !several => Unfit::All(problem),
                 _ => Unfit::Alone(problem),
             })?;
-        let Some(Resolved { target, told, patterns_above }) = self.resolve_target(source, meta.as_ref())?
+        let Some(Resolved { target, notice, patterns_above }) = self.resolve_target(source, meta.as_ref())?
         else {
             return Ok(None);
         };
@@ -191,7 +191,7 @@ impl Goal<'_> {
             meta,
             target,
             number,
-            told: told.into_iter().collect(),
+            notices: notice.into_iter().collect(),
             is_left_out,
             patterns_above,
         }))
@@ -210,7 +210,7 @@ impl Goal<'_> {
                 .and_then(|(folder, name)| nesting::nesting_notice(source, folder, name, options))
                 .map(Event::Notice)
         };
-        let told = warning.map(Event::Warning).or_else(notice);
+        let notice = warning.map(Event::Warning).or_else(notice);
         // A folder whose content goes to the target itself is the root of the copy and has no name in it.
         let has_name = !is_folder || (into.is_some() && !goes_on);
         // Names of a list begin in the folder that is named, and so do patterns beside them.
@@ -227,7 +227,7 @@ impl Goal<'_> {
         } else {
             resolve(hosts, source, meta, target, found, folder, options)
         };
-        let resolved = resolved.map(|target| Some(Resolved { target, told, patterns_above }));
+        let resolved = resolved.map(|target| Some(Resolved { target, notice, patterns_above }));
         resolved.map_err(|problem| match problem.class {
             Class::Usage => Unfit::All(problem),
             _ => Unfit::Alone(problem),

@@ -226,7 +226,9 @@ pub(super) fn is_resumed_in(
     let Some(Ok(Folder::Os(open))) = folder.map(PathAt::folder) else { return (false, None) };
     let root = || match (source, hosts.remote_host, meta) {
         (Place::Path(path), ..) => SourceRoot::at(path),
-        (Place::Remote(_), Some(remote_host), Some(meta)) => Some(SourceRoot::there(&**remote_host, meta)),
+        (Place::Remote(_), Some(remote_host), Some(meta)) => {
+            Some(SourceRoot::from_remote(&**remote_host, meta))
+        }
         _ => None,
     };
     let path = folder.map_or(Path::new(""), |folder| &folder.path);

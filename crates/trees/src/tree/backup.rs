@@ -58,7 +58,7 @@ impl<'run> TakenName<'run> {
     }
 
     /// What takes the name was made, but for that, of a source with these attributes.
-    pub(crate) fn taken(
+    pub(crate) fn from_made(
         shared: &Shared<'_>,
         folder: &'run File,
         name: &'run OsStr,
@@ -73,14 +73,14 @@ impl<'run> TakenName<'run> {
     }
 
     /// What takes the name is a file that has, or had, another one.
-    pub(crate) fn linked(
+    pub(crate) fn from_link(
         shared: &Shared<'_>,
         folder: &'run File,
         name: &'run OsStr,
         held: &'run File,
         file: Option<&Meta>,
     ) -> TakenName<'run> {
-        TakenName { has_others: true, ..TakenName::taken(shared, folder, name, held, file) }
+        TakenName { has_others: true, ..TakenName::from_made(shared, folder, name, held, file) }
     }
 
     /// It has its name now.
@@ -92,9 +92,9 @@ impl<'run> TakenName<'run> {
 
     /// Whether this very run put the existing entry; `None` where it has put too many to know. The copy of another source
     /// that goes there, too, is kept.
-    fn is_own(&self, shared: &Shared<'_>, stood: &Meta) -> Option<bool> {
+    fn is_own(&self, shared: &Shared<'_>, existing: &Meta) -> Option<bool> {
         if self.has_others && !shared.trees.targets_overlap {
-            shared.trees.memory.is_own(self.folder, self.name, id(stood))
+            shared.trees.memory.is_own(self.folder, self.name, id(existing))
         } else {
             Some(false)
         }
@@ -104,25 +104,25 @@ impl<'run> TakenName<'run> {
     /// none, or a folder, or what this run, or an earlier session or run of this command, put there. `was_put` is what
     /// notes say of that.
     fn existing_to_back_up(&self, shared: &Shared<'_>, was_put: bool) -> Outcome<Option<(Meta, bool)>> {
-        let stood = match names::metadata(self.folder, self.name) {
+        let existing = match names::metadata(self.folder, self.name) {
             Err(Errno::ENOENT) => return Ok(None),
             found => found?,
         };
-        if stood.kind == FileKind::Folder {
+        if existing.kind == FileKind::Folder {
             return Ok(None);
         }
         let beside = |by: Incoming<'_>| {
-            by.beside(NameAt { folder: self.folder, name: self.name }, &stood, was_put, &shared.stop)
+            by.beside(NameAt { folder: self.folder, name: self.name }, &existing, was_put, &shared.stop)
         };
-        let resemblance = match self.is_own(shared, &stood) {
+        let resemblance = match self.is_own(shared, &existing) {
             Some(false) => self.by.map_or(Ok(Resemblance::Other), beside)?,
             Some(true) => Resemblance::Copy,
             None => Resemblance::Unverified,
         };
         Ok(match resemblance {
             Resemblance::Copy => None,
-            Resemblance::Unverified => Some((stood, false)),
-            Resemblance::Other => Some((stood, true)),
+            Resemblance::Unverified => Some((existing, false)),
+            Resemblance::Other => Some((existing, true)),
         })
     }
 }
@@ -195,7 +195,7 @@ pub(crate) fn set_aside_in_tree(
     let Some(backup) = &shared.settings.options.backup else { return Ok(UndoRename::default()) };
     let wrong = |errno: Errno| not_set_aside(&shared.settings, folder, name, &target.path_of(name), errno);
     let was_put = shared.trees.memory.note_put(NotedName { in_tree: Some(target), folder, name });
-    let Some((stood, is_other)) = taken.existing_to_back_up(shared, was_put).map_err(wrong)? else {
+    let Some((existing, is_other)) = taken.existing_to_back_up(shared, was_put).map_err(wrong)? else {
         return Ok(UndoRename::default());
     };
     let to = root.backups.below(&shared.settings, &shared.trees.backup_folders, target).map_err(wrong)?;
@@ -204,20 +204,20 @@ pub(crate) fn set_aside_in_tree(
     let is_unverified =
         was_put || !is_other || root.list.is_lacking() || root.journal().is_some_and(TreeJournal::stood);
     let into = to.as_ref().unwrap_or(folder);
-    let at = NamedEntry { folder, name, meta: &stood };
+    let at = NamedEntry { folder, name, meta: &existing };
     let source = source.filter(|_| is_beside);
     let names = BackupNames { shared, root, target, source, is_beside, at, into, is_unverified };
-    let may_replace = |backup: &OsStr, there: &Meta| names.may_replace(backup, there);
+    let may_replace = |backup: &OsStr, existing: &Meta| names.may_replace(backup, existing);
     let is_needed = |backup: &OsStr| names.is_needed(backup);
     let aside =
-        backup.set_aside(NameAt { folder, name }, &stood, into, may_replace, is_needed).map_err(wrong)?;
+        backup.set_aside(NameAt { folder, name }, &existing, into, may_replace, is_needed).map_err(wrong)?;
     // Its attributes have another time now, by this run.
     if let Some(journal) = root.journal() {
-        journal.know(&stood);
+        journal.know(&existing);
     }
     make_durable(shared, to.as_ref()).map_err(wrong)?;
     let path = || target.path_of(name);
-    tell(shared, path, &root.target_path, &target.relative(), aside.name(), stood.kind);
+    report_backup(shared, path, &root.target_path, &target.relative(), aside.name(), existing.kind);
     Ok(UndoRename::new(aside, into))
 }
 
@@ -237,9 +237,9 @@ struct BackupNames<'run> {
 
 impl BackupNames<'_> {
     /// A backup that is a name of the source, or may be of another source, is copied for itself.
-    fn may_replace(&self, backup: &OsStr, there: &Meta) -> bool {
+    fn may_replace(&self, backup: &OsStr, existing: &Meta) -> bool {
         let is_certain = self.shared.trees.named.replaces_backups && !self.is_unverified;
-        let is_source = self.shared.trees.targets_overlap || self.shared.trees.guard.reads(there);
+        let is_source = self.shared.trees.targets_overlap || self.shared.trees.guard.reads(existing);
         is_certain
             && !is_source
             && self.source_has(backup) == Some(false)
@@ -247,7 +247,7 @@ impl BackupNames<'_> {
             && if self.is_beside {
                 !self.was_put(backup)
             } else {
-                tells_apart(self.at, NamedEntry { folder: self.into, name: backup, meta: there })
+                tells_apart(self.at, NamedEntry { folder: self.into, name: backup, meta: existing })
             }
     }
 
@@ -280,14 +280,18 @@ impl BackupNames<'_> {
     /// Whether the source has a name that the target may take for the backup's.
     fn source_may_have(&self, backup: &OsStr) -> Option<bool> {
         let shared = self.shared;
-        let (Some(source), Some(wish)) = (self.source, &shared.settings.options.backup) else {
+        let (Some(source), Some(requested)) = (self.source, &shared.settings.options.backup) else {
             return Some(false);
         };
         if !may_fold(self.at) {
             return Some(false);
         }
         let side = (source.open)()?;
-        shared.trees.like_backups.in_folder(wish, &side, &shared.stop).map(|names| names.may_have(backup))
+        shared
+            .trees
+            .like_backups
+            .in_folder(requested, &side, &shared.stop)
+            .map(|names| names.may_have(backup))
     }
 
     /// Whether an earlier run that did not end well may have put the entry under the backup's name.
@@ -304,7 +308,7 @@ fn tells_apart(existing: NamedEntry<'_>, backup: NamedEntry<'_>) -> bool {
 }
 
 /// Tells and counts a backup, which lies in the folder of the name, or in that of all backups, seen from the target.
-fn tell(
+fn report_backup(
     shared: &Shared<'_>,
     path: impl FnOnce() -> PathBuf,
     target: &Path,
@@ -341,7 +345,7 @@ pub(crate) fn replace_entry<T>(
 }
 
 /// Gives something a free name of a directory that is walked. A later run has to know that, too.
-pub(crate) fn of_new_entry<T, E>(
+pub(crate) fn make_entry<T, E>(
     shared: &Shared<'_>,
     directory: &Directory,
     taken: TakenName<'_>,
@@ -354,7 +358,7 @@ pub(crate) fn of_new_entry<T, E>(
 }
 
 /// The same of a name that the user gave.
-pub(crate) fn of_new_file<T, E>(
+pub(crate) fn make_named_file<T, E>(
     shared: &Shared<'_>,
     taken: TakenName<'_>,
     is_of_another: impl FnOnce() -> E,
@@ -394,27 +398,27 @@ fn set_aside_file(shared: &Shared<'_>, taken: TakenName<'_>, path: &Path) -> Out
         return Err(errno);
     }
     let was_put = shared.trees.memory.note_put(NotedName { in_tree: None, folder, name });
-    let Some((stood, is_other)) = taken.existing_to_back_up(shared, was_put)? else {
+    let Some((existing, is_other)) = taken.existing_to_back_up(shared, was_put)? else {
         return Ok(UndoRename::default());
     };
     let to = backup_folder_of_file(shared, backup, folder)?;
-    let (into, at) = (to.as_deref().unwrap_or(folder), NamedEntry { folder, name, meta: &stood });
-    let may_replace = |backup: &OsStr, there: &Meta| {
-        let is_source = Some(id(there)) == taken.source || shared.trees.guard.reads(there);
+    let (into, at) = (to.as_deref().unwrap_or(folder), NamedEntry { folder, name, meta: &existing });
+    let may_replace = |backup: &OsStr, existing: &Meta| {
+        let is_source = Some(id(existing)) == taken.source || shared.trees.guard.reads(existing);
         let is_certain = shared.trees.named.replaces_backups && is_other && !was_put && !is_source;
         is_certain
             && is_of_another(shared, backup, at) == Some(false)
             && (to.is_some()
                 || !shared.trees.memory.was_put(NotedName { in_tree: None, folder, name: backup }))
-            && (to.is_none() || tells_apart(at, NamedEntry { folder: into, name: backup, meta: there }))
+            && (to.is_none() || tells_apart(at, NamedEntry { folder: into, name: backup, meta: existing }))
     };
     let is_needed = |backup: &OsStr| match to {
         Some(_) => Some(false),
         None => is_of_another(shared, backup, at),
     };
-    let aside = backup.set_aside(NameAt { folder, name }, &stood, into, may_replace, is_needed)?;
+    let aside = backup.set_aside(NameAt { folder, name }, &existing, into, may_replace, is_needed)?;
     make_durable(shared, to.as_deref())?;
-    tell(shared, || path.to_path_buf(), folder_of(path), Path::new(""), aside.name(), stood.kind);
+    report_backup(shared, || path.to_path_buf(), folder_of(path), Path::new(""), aside.name(), existing.kind);
     Ok(UndoRename::new(aside, into))
 }
 
@@ -485,9 +489,8 @@ pub(crate) fn is_backup(
 ) -> bool {
     let Some(backup) = &shared.settings.options.backup else { return false };
     match kind {
-        FileKind::Folder if backup.folder.is_some() => {
-            names::metadata(folder, name).is_ok_and(|there| root.backups.is(&shared.settings, id(&there)))
-        }
+        FileKind::Folder if backup.folder.is_some() => names::metadata(folder, name)
+            .is_ok_and(|existing| root.backups.is(&shared.settings, id(&existing))),
         FileKind::Folder => false,
         _ => backup.is_beside(name) || is_note(name),
     }

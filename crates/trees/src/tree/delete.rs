@@ -123,7 +123,7 @@ pub(crate) fn has_none(shared: &Shared<'_>) -> bool {
 }
 
 /// A walk over the target by what the looks found.
-fn pass_by_looks<'run>(
+fn new_pass<'run>(
     shared: &'run Shared<'run>,
     step: DeleteStep,
     roots: &'run [Arc<Directory>],
@@ -148,7 +148,7 @@ pub(crate) fn delete(
     roots: &[Arc<Directory>],
     ways: Option<&FoldersInTheWay>,
 ) -> Result<(), Problem> {
-    let mut remove = pass_by_looks(shared, DeleteStep::Remove, roots);
+    let mut remove = new_pass(shared, DeleteStep::Remove, roots);
     remove.ways = ways;
     let removed = roots.iter().enumerate().try_for_each(|(tree, root)| remove.delete_in_tree(tree, root));
     shared.trees.pruning.lock().removed = remove.found;

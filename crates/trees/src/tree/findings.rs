@@ -48,7 +48,7 @@ pub(crate) fn for_name(
     directory: &Directory,
     name: &Name,
     meta: &Meta,
-    there: Option<&Meta>,
+    existing: Option<&Meta>,
 ) -> Findings {
     let new = for_new(shared);
     let Ok(origin) = directory.source.origin() else { return new };
@@ -61,13 +61,15 @@ pub(crate) fn for_name(
     };
     let new = Findings { leads_to: points_to.as_ref().map(PathBuf::from), ..new };
     let target = directory.target.as_ref().and_then(|target| target.file().ok());
-    let (Some(_), Some(target)) = (there.filter(|there| there.kind == meta.kind), target) else { return new };
+    let (Some(_), Some(target)) = (existing.filter(|existing| existing.kind == meta.kind), target) else {
+        return new;
+    };
     // Of another host only regular files tell theirs alone.
     let is_told = meta.kind == FileKind::Regular || matches!(origin, Origin::Here(_));
     // Letters alone tell of those of files.
     let is_told = is_told && (shared.settings.itemizes() || meta.kind == FileKind::Folder);
-    let told = if is_told { origin.with_attributes(name, new.keep) } else { name.clone() };
-    let differ = |keep| is_told && origin.hidden_attributes_differ(&told, &target, keep).unwrap_or(false);
+    let reported = if is_told { origin.with_attributes(name, new.keep) } else { name.clone() };
+    let differ = |keep| is_told && origin.hidden_attributes_differ(&reported, &target, keep).unwrap_or(false);
     let other_value = points_to.is_some_and(|to| names::read_symlink(&target, &name.name).ok() != Some(to));
     Findings {
         other_value,
@@ -97,14 +99,14 @@ pub(crate) fn change(
     kind: ChangeKind,
     name: &Name,
     meta: &Meta,
-    there: Option<&Meta>,
+    existing: Option<&Meta>,
 ) -> Option<Box<Change>> {
     tells(shared, kind, meta).then(|| {
         let own = &name.name;
         let target = directory.target_path().join(own);
         let paths = [directory.source.path_of(own), target, reported_path(shared, directory, own)];
-        let findings = for_name(shared, directory, name, meta, there);
-        Box::new(Change::new(kind, paths, meta, there, findings))
+        let findings = for_name(shared, directory, name, meta, existing);
+        Box::new(Change::new(kind, paths, meta, existing, findings))
     })
 }
 
@@ -130,10 +132,10 @@ pub(crate) fn change_of_item(
     shared: &Shared<'_>,
     item: &Item,
     kind: ChangeKind,
-    there: Option<&Meta>,
+    existing: Option<&Meta>,
 ) -> Option<Box<Change>> {
     let is_told = item.meta.is_some_and(|meta| tells(shared, kind, &meta));
-    if is_told { change_of(item, kind, there, for_new(shared)) } else { None }
+    if is_told { change_of(item, kind, existing, for_new(shared)) } else { None }
 }
 
 /// Whether such a change is told. A file that is copied is an event of its own.

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::count_ahead::listed;
+use crate::count_ahead::next_listed;
 use crate::folder::directory::Directory;
 use crate::folder::side::FolderSide;
 use crate::listed::Name;
@@ -83,15 +83,15 @@ impl SourceRemoval<'_> {
         let find = |path| PathAt::find(&self.shared.settings.platform.disk, path);
         let (from, to) = (find(source), find(target));
         // What was passed by has no copy. Of a link the file that it leads to was copied: both stay.
-        let (Ok(meta), Ok(there)) = (from.metadata_of_name(), to.metadata()) else { return Ok(()) };
+        let (Ok(meta), Ok(existing)) = (from.metadata_of_name(), to.metadata()) else { return Ok(()) };
         let (Ok(Folder::Os(folder)), Some(name)) = (from.folder(), from.name()) else { return Ok(()) };
-        if (meta.kind, there.kind) != (FileKind::Regular, FileKind::Regular) || self.is_passed_by(&meta) {
+        if (meta.kind, existing.kind) != (FileKind::Regular, FileKind::Regular) || self.is_passed_by(&meta) {
             return Ok(());
         }
         let copy = || to.open(Access::Read);
-        let is_copy = id(&meta) != id(&there) && self.is_copy(folder, name, &meta, &there, copy);
+        let is_copy = id(&meta) != id(&existing) && self.is_copy(folder, name, &meta, &existing, copy);
         if !is_copy {
-            self.report_kept(source, &meta, &there);
+            self.report_kept(source, &meta, &existing);
             return Ok(());
         }
         let wrong = |errno: Errno| Problem::system(Operation::Sync, target, errno.0);
@@ -108,7 +108,7 @@ impl SourceRemoval<'_> {
             return Ok(());
         };
         let Ok(folder) = names::find_folder(folder_of(source)) else { return Ok(()) };
-        let (Ok(meta), Ok(there)) = (names::metadata(&folder, name), names::metadata(target, new)) else {
+        let (Ok(meta), Ok(existing)) = (names::metadata(&folder, name), names::metadata(target, new)) else {
             return Ok(());
         };
         // Of a socket there is no copy.
@@ -116,11 +116,11 @@ impl SourceRemoval<'_> {
             return Ok(());
         }
         let copy = || names::open_source(target, new, true).map(Handle::Os);
-        let is_copy = meta.kind == there.kind
-            && id(&meta) != id(&there)
-            && self.is_copy(&folder, name, &meta, &there, copy);
+        let is_copy = meta.kind == existing.kind
+            && id(&meta) != id(&existing)
+            && self.is_copy(&folder, name, &meta, &existing, copy);
         if !is_copy || !lead_to_same(&folder, name, target, new, meta.kind) {
-            self.report_kept(source, &meta, &there);
+            self.report_kept(source, &meta, &existing);
             return Ok(());
         }
         let synced = to.folder_to_sync().and_then(|folder| folder.sync());
@@ -137,7 +137,7 @@ impl SourceRemoval<'_> {
             view::check_apart(&from, &source.path(), &to, &target.path(), Class::Refused)?;
             let mut cookie = Some(0);
             while let Some(from) = cookie.filter(|_| !self.shared.is_stopping()) {
-                let (names, next) = listed(&self.shared.trees.select, &source, &source.origin()?, from)?;
+                let (names, next) = next_listed(&self.shared.trees.select, &source, &source.origin()?, from)?;
                 cookie = next.filter(|_| !names.is_empty());
                 for name in names {
                     folders.extend(self.remove_name(&root.root.patterns_above, &source, &target, &name)?);
@@ -161,12 +161,13 @@ impl SourceRemoval<'_> {
         }
         let name = &*name.name;
         let (from, to) = (source.file()?, target.file()?);
-        let (Ok(meta), Ok(there)) = (names::metadata(&from, name), names::metadata(&to, name)) else {
+        let (Ok(meta), Ok(existing)) = (names::metadata(&from, name), names::metadata(&to, name)) else {
             return Ok(None);
         };
         let is_folder = meta.kind == FileKind::Folder;
         let select = &self.shared.trees.select;
-        if !select.includes(patterns_above, || source.relative(), name, is_folder) || meta.kind != there.kind
+        if !select.includes(patterns_above, || source.relative(), name, is_folder)
+            || meta.kind != existing.kind
         {
             return Ok(None);
         }
@@ -182,7 +183,7 @@ impl SourceRemoval<'_> {
             return Ok(None);
         }
         let copy = || names::open_source(&to, name, true).map(Handle::Os);
-        let is_copy = self.is_copy(&from, name, &meta, &there, copy);
+        let is_copy = self.is_copy(&from, name, &meta, &existing, copy);
         if is_copy && lead_to_same(&from, name, &to, name, meta.kind) {
             // One sync of the whole does not reach files on FUSE, NFS and others.
             if meta.kind == FileKind::Regular && !kind::syncs_whole(disk::magic(&to)) {
@@ -191,7 +192,7 @@ impl SourceRemoval<'_> {
             }
             self.remove(&from, name, &meta, &source.path_of(name))?;
         } else {
-            self.report_kept(&source.path_of(name), &meta, &there);
+            self.report_kept(&source.path_of(name), &meta, &existing);
         }
         Ok(None)
     }
@@ -213,11 +214,11 @@ impl SourceRemoval<'_> {
         folder: &File,
         name: &OsStr,
         meta: &Meta,
-        there: &Meta,
+        existing: &Meta,
         open_copy: impl FnOnce() -> Outcome<Handle>,
     ) -> bool {
         let magic = || disk::magic(folder);
-        let likeness = self.likeness(meta, there, &magic);
+        let likeness = self.likeness(meta, existing, &magic);
         match likeness {
             Likeness::Same => return true,
             Likeness::Other => return false,
@@ -247,19 +248,19 @@ impl SourceRemoval<'_> {
 
     /// What both show of themselves. A name that went moved the time of attributes of the file's others: nothing tells then
     /// what else did.
-    fn likeness(&self, meta: &Meta, there: &Meta, magic: &dyn Fn() -> u64) -> Likeness {
+    fn likeness(&self, meta: &Meta, existing: &Meta, magic: &dyn Fn() -> u64) -> Likeness {
         let began_ns = self.shared.settings.began_ns;
         let is_file = meta.kind == FileKind::Regular;
-        let is_alone = id(meta) == id(there) && meta.links == 1;
+        let is_alone = id(meta) == id(existing) && meta.links == 1;
         let is_other = is_alone
             || meta.kind == FileKind::Socket
-            || meta.special_device != there.special_device
-            || (is_file && meta.size_bytes != there.size_bytes);
-        let is_in_time = is_same_time(meta, there, 0);
+            || meta.special_device != existing.special_device
+            || (is_file && meta.size_bytes != existing.size_bytes);
+        let is_in_time = is_same_time(meta, existing, 0);
         let is_told = || !tick::is_young(began_ns, meta, magic);
         // Times of objects are those of their uploads.
         let may_be_in_time = || {
-            TimeLook::new(began_ns, magic(), meta).is_same_time(meta.mtime_ns, there.mtime_ns)
+            TimeLook::new(began_ns, magic(), meta).is_same_time(meta.mtime_ns, existing.mtime_ns)
                 || self.shared.settings.in_order.is_some()
         };
         if is_other {
@@ -268,7 +269,7 @@ impl SourceRemoval<'_> {
             // Of others than files all that they hold is compared anyhow.
             Likeness::Same
         } else if is_in_time && is_told() {
-            match coarse_grain_ns(meta, there) {
+            match coarse_grain_ns(meta, existing) {
                 None => Likeness::Same,
                 Some(_) => Likeness::SameByGrain,
             }
@@ -303,9 +304,11 @@ impl SourceRemoval<'_> {
         Ok(())
     }
 
-    fn report_kept(&self, path: &Path, meta: &Meta, there: &Meta) {
+    /// Reports a name of the source that stays, since it has no equal copy. A newer file at the target was left alone,
+    /// as was asked.
+    fn report_kept(&self, path: &Path, meta: &Meta, existing: &Meta) {
         // A newer file at the target was left alone, as was asked.
-        if self.shared.trees.flags.newer_by_ns().is_some() && there.mtime_ns > meta.mtime_ns {
+        if self.shared.trees.flags.newer_by_ns().is_some() && existing.mtime_ns > meta.mtime_ns {
             return;
         }
         let words = "stays in the source: it was changed meanwhile, or the target has no copy of it";
@@ -319,7 +322,7 @@ fn lead_to_same(from: &File, name: &OsStr, to: &File, new: &OsStr, kind: FileKin
 }
 
 /// What was named and is no folder, each with where it goes.
-pub(crate) fn named(items: &[Item]) -> Vec<(PathBuf, Target)> {
+pub(crate) fn named_files(items: &[Item]) -> Vec<(PathBuf, Target)> {
     let pair = |item: &Item| {
         let source = item.source.local_path().filter(|_| !item.is_left_out)?;
         let is_one = matches!(item.target, Target::File(_) | Target::Entry(_));

@@ -166,7 +166,7 @@ impl Trees {
         options: &Options,
         other: Option<&dyn SourceHost>,
     ) {
-        self.guard = Guard::of_run(items, GuardRules { options, select: &self.select }, other);
+        self.guard = Guard::for_run(items, GuardRules { options, select: &self.select }, other);
         self.targets_overlap = !self.guard.claims().are_apart();
     }
 

@@ -43,7 +43,7 @@ use datapump_files::identity;
 /// Reads the next names of a folder and enqueues them as work, the rest of the listing behind them.
 pub(crate) fn list_next(shared: &Shared<'_>, directory: &Arc<Directory>) {
     match next_names(shared, directory) {
-        Ok(names) if !names.is_empty() => return put_up(shared, directory, names),
+        Ok(names) if !names.is_empty() => return enqueue_listed(shared, directory, names),
         Ok(_) if shared.settings.compares => {
             shared.plan.add_first([Work::Others(Arc::clone(directory))].into_iter());
         }
@@ -73,7 +73,7 @@ fn next_names(shared: &Shared<'_>, directory: &Directory) -> Result<Vec<Name>, P
                     let folder = identity::id(&directory.source.meta);
                     shared.trees.guard.followed.without_made(folder, &mut names);
                 }
-                let names = directory.not_dealt_with(names)?;
+                let names = directory.take_new_names(names)?;
                 if is_end || !names.is_empty() {
                     return look_at_listed(shared, directory, names);
                 }
@@ -92,7 +92,7 @@ fn look_at_listed(
     let Origin::There(folder) = directory.source.origin()? else {
         return Ok(names);
     };
-    let untold = || names.iter().filter(|name| name.told.is_none());
+    let untold = || names.iter().filter(|name| name.reported.is_none());
     let is_open = |name: &&Name| folder.has_entered(&name.name);
     let below = steps_below(shared, directory, untold().filter(|name| !is_open(name)));
     let backups = names_beside(shared, directory, untold());
@@ -131,7 +131,8 @@ fn look_below_listed(at: BatchName<'_>) -> Result<(), Problem> {
     folder.look_at_all(Vec::new(), &below, with_attributes).map(drop)
 }
 
-fn put_up(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
+/// Enqueues listed names of a folder in batches, and the rest of its listing behind them.
+fn enqueue_listed(shared: &Shared<'_>, directory: &Arc<Directory>, names: Vec<Name>) {
     // One by one the names of a folder come right behind it.
     let most = if shared.settings.itemizes() { 1 } else { BATCH_NAMES };
     let batches = directory.in_batches(names, most, true);
@@ -247,7 +248,8 @@ fn new_directory(
     let link_dest = link_dest_below(shared, above, name);
     if let Some(target) = target.as_deref().filter(|_| !traits.fresh) {
         above.root.backups.check_project(target)?;
-        traits.unverified = shared.trees.memory.in_target(&shared.ledger, traits.unverified, target);
+        traits.unverified =
+            shared.trees.memory.unverified_in_target(&shared.ledger, traits.unverified, target);
     }
     above.root.visited.make_room(&source)?;
     let below = Directory::new(Some(above), &above.root, source, target, traits, link_dest);
@@ -338,7 +340,7 @@ fn open_or_make_target(
     if fresh && existing.is_some() {
         removal::remove_file(at)?;
     }
-    let fresh = match if fresh { make(at, &path) } else { Ok(false) } {
+    let fresh = match if fresh { make_target_folder(at, &path) } else { Ok(false) } {
         Ok(fresh) => fresh,
         Err(problem) => return no_room_for(at, problem),
     };
@@ -385,11 +387,11 @@ fn no_room_for(at: BatchName<'_>, problem: Problem) -> Result<Option<Entered>, P
 
 /// Reports the change of a folder that gets other attributes; gives back that of one that is made, to report then. A new name
 /// in it changes its time: it is looked at before.
-fn report_or_give_change(at: BatchName<'_>, meta: &Meta, there: Option<&Meta>) -> Option<Box<Change>> {
-    let kind = if there.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
-    let change = findings::change(at.shared, at.directory(), kind, at.name, meta, there);
+fn report_or_give_change(at: BatchName<'_>, meta: &Meta, existing: Option<&Meta>) -> Option<Box<Change>> {
+    let kind = if existing.is_some() { ChangeKind::Adjust } else { ChangeKind::Copy };
+    let change = findings::change(at.shared, at.directory(), kind, at.name, meta, existing);
     let change = change.filter(|change| change.says_something());
-    if there.is_none() && !at.shared.settings.options.dry_run {
+    if existing.is_none() && !at.shared.settings.options.dry_run {
         return change;
     }
     at.shared.ledger.tell(change);
@@ -404,7 +406,7 @@ pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), 
 }
 
 /// False where another tree of the same copy, which goes into this one, has made it meanwhile.
-fn make(at: BatchName<'_>, path: &Path) -> Result<bool, Problem> {
+fn make_target_folder(at: BatchName<'_>, path: &Path) -> Result<bool, Problem> {
     let target = at.target()?;
     match at.directory().in_opened(|| names::make_folder(target, &at.name.name)) {
         Ok(()) => Ok(true),
@@ -474,7 +476,7 @@ fn folder_traits(above: &Directory, source: &FolderSide, target: Option<&FolderS
             source.origin().is_ok_and(|folder| folder.is_made_up())
         },
         syncs_whole: match (target, &above.target) {
-            (Some(target), Some(there)) if target.meta.device != there.meta.device => {
+            (Some(target), Some(existing)) if target.meta.device != existing.meta.device => {
                 target.file().is_ok_and(|folder| kind::syncs_whole(disk::magic(&folder)))
             }
             _ => above.traits.syncs_whole,

@@ -202,7 +202,7 @@ impl Rule {
     }
 
     /// As `--filter` has it: a name or letter, perhaps letters that say more, a blank or `_`, and the pattern.
-    pub(crate) fn filter(text: &[u8]) -> Result<Rule, String> {
+    pub(crate) fn parse_filter_rule(text: &[u8]) -> Result<Rule, String> {
         let wrong = |why: &str| format!("--filter: the rule '{}': {why}", beginning(text));
         if matches!(text, b"!" | b"clear") {
             return Ok(Rule(FilterAction::Clear, ""));
@@ -247,7 +247,7 @@ fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The rules of a file that `--filter` reads: each says itself what it does.
 pub(crate) fn read_rules(content: &[u8], zero_terminated: bool) -> Result<Vec<Rule>, String> {
-    let rule = |(place, text)| Rule::filter(text).map_err(|why| format!("{place}: {why}"));
+    let rule = |(place, text)| Rule::parse_filter_rule(text).map_err(|why| format!("{place}: {why}"));
     entries(content, zero_terminated).map(rule).collect()
 }
 
@@ -320,7 +320,7 @@ mod tests {
             ("- [a", "[a"),
             ("- ", "nothing in it"),
         ] {
-            let why = Rule::filter(rule.as_bytes()).expect_err(rule);
+            let why = Rule::parse_filter_rule(rule.as_bytes()).expect_err(rule);
             assert!(why.contains(part), "{rule}: {why}");
         }
     }

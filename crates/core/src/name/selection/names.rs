@@ -17,7 +17,7 @@ pub(crate) struct ListedName {
 /// The names of a list. Order and repetitions stay.
 pub(crate) fn parse_names(content: &[u8], zero_terminated: bool) -> Result<Vec<ListedName>, String> {
     let name = |(place, text): (String, &[u8])| {
-        let path = relative(text).map_err(|why| format!("{place}: {why}"))?;
+        let path = parse_relative(text).map_err(|why| format!("{place}: {why}"))?;
         let with_contents = matches!(text, b"." | [.., b'/'] | [.., b'/', b'.']);
         Ok(ListedName { path, with_contents })
     };
@@ -27,7 +27,7 @@ pub(crate) fn parse_names(content: &[u8], zero_terminated: bool) -> Result<Vec<L
 /// A name of a list as a path from the source, without empty parts and dots.
 ///
 /// Errors: it may leave the source, or means something else to rsync.
-fn relative(text: &[u8]) -> Result<Vec<u8>, String> {
+fn parse_relative(text: &[u8]) -> Result<Vec<u8>, String> {
     let names = || text.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".");
     if names().any(|name| name == b"..") {
         return Err(format!("the name '{}' has '..' in it, which may leave the source", beginning(text)));

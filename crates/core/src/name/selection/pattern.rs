@@ -39,13 +39,13 @@ enum PatternShape {
 impl Pattern {
     /// The error says what is wrong with the pattern, without naming it.
     pub(crate) fn new(text: &[u8]) -> Result<Pattern, String> {
-        refuse(text)?;
+        check_text(text)?;
         // A lone slash is a path with no name in it: it matches nothing, as with rsync.
         let written = text.to_vec();
         let folders_only = text.len() > 1 && text.ends_with(b"/");
         let text = &text[..text.len() - usize::from(folders_only)];
         let wild = has_wildcards(text);
-        let part = PathPart::of(text, wild);
+        let part = PathPart::from_text(text, wild);
         let slash_behind = wild && text.ends_with(b"***");
         let bare = text.strip_prefix(b"/").unwrap_or(text);
         let shape =
@@ -100,7 +100,7 @@ impl Pattern {
 }
 
 /// Errors: a text that is no pattern, whatever letters it has.
-fn refuse(text: &[u8]) -> Result<(), String> {
+fn check_text(text: &[u8]) -> Result<(), String> {
     match text.len() {
         0 => Err("there is nothing in it, so it matches nothing".into()),
         long if long > PATTERN_BYTES_MAX => {
@@ -113,7 +113,7 @@ fn refuse(text: &[u8]) -> Result<(), String> {
 
 impl PathPart {
     /// A part of a pattern, without the slash at its end.
-    fn of(text: &[u8], wild: bool) -> PathPart {
+    fn from_text(text: &[u8], wild: bool) -> PathPart {
         let slashes = text.iter().filter(|&&byte| byte == b'/').count();
         let any_depth = wild && text.windows(2).any(|pair| pair == b"**");
         if text.starts_with(b"/") {

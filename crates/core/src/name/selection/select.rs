@@ -29,7 +29,7 @@ fn rules_of(part: &Selection) -> Vec<Result<Rule, String>> {
     let (flag, rules) = match part {
         Selection::Exclude(pattern) => ("--exclude", Rule::exclude(pattern).map(|rule| vec![rule])),
         Selection::Include(pattern) => ("--include", Rule::include(pattern).map(|rule| vec![rule])),
-        Selection::Filter(rule) => ("--filter", Rule::filter(rule).map(|rule| vec![rule])),
+        Selection::Filter(rule) => ("--filter", Rule::parse_filter_rule(rule).map(|rule| vec![rule])),
         Selection::ExcludeFrom(content, zero) => {
             ("--exclude-from", read_lines(content, *zero, Effect::Exclude))
         }

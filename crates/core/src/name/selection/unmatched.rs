@@ -51,8 +51,9 @@ pub(crate) fn unmatched_message<'rule>(
     unmatched: impl Iterator<Item = (&'rule AnchoredPattern, bool)>,
     roots: &[PatternRoot],
 ) -> Option<String> {
-    let is_told =
-        |(watched, of_target): &(&AnchoredPattern, bool)| !of_target || better(watched, roots).is_some();
+    let is_told = |(watched, of_target): &(&AnchoredPattern, bool)| {
+        !of_target || suggest_pattern(watched, roots).is_some()
+    };
     let mut unmatched = unmatched.filter(is_told).map(|(watched, _)| watched);
     let (first, root) = (unmatched.next()?, roots.first()?);
     let others = match unmatched.count() {
@@ -68,7 +69,7 @@ pub(crate) fn unmatched_message<'rule>(
         }
         _ => "where each source does: in SRC/, and of SRC in the folder that holds it".into(),
     };
-    let instead = better(first, roots).map_or_else(String::new, |text| format!("; write '{text}'"));
+    let instead = suggest_pattern(first, roots).map_or_else(String::new, |text| format!("; write '{text}'"));
     let (flag, text) = (first.flag, beginning(&first.text));
     Some(format!("{flag} '{text}' matched nothing{others}: patterns begin {begin}{instead}"))
 }
@@ -78,7 +79,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// The pattern as it would begin in the other folder, where it looks as if that was meant.
-fn better(watched: &AnchoredPattern, roots: &[PatternRoot]) -> Option<String> {
+fn suggest_pattern(watched: &AnchoredPattern, roots: &[PatternRoot]) -> Option<String> {
     let [root] = roots else { return None };
     if has_wildcards(watched.first_name()) {
         return None;

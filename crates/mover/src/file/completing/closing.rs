@@ -30,7 +30,10 @@ pub fn flush_before_name(run: &MoverRun<'_>, task: &Task) -> Result<(), Problem>
 
 /// The content that was copied, to be compared with ([`Task::copied_content`]). A target that does not take bytes in order
 /// is flushed before, as [`flush_before_name`] says.
-pub fn copied<'task>(run: &MoverRun<'_>, task: &'task Task) -> Result<Option<CopiedContent<'task>>, Problem> {
+pub fn open_copied_content<'task>(
+    run: &MoverRun<'_>,
+    task: &'task Task,
+) -> Result<Option<CopiedContent<'task>>, Problem> {
     if let Finish::Commit(staged) = &task.finish
         && !staged.is_in_order()
     {

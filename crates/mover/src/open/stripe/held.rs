@@ -55,25 +55,25 @@ impl Elsewhere for HeldStripe {
         Some(bytes / self.source.bytes.max(1) as f64)
     }
 
-    fn told(&self) -> Option<(&Meta, &Attributes)> {
+    fn reported(&self) -> Option<(&Meta, &Attributes)> {
         Some((&self.meta, &self.attributes))
     }
 
     /// The change of the first member that has changed; a member that is unverified counts only where none has.
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
-        let mut doubt = original.look.is_young.then_some(SourceChange::Unverified(YOUNG));
+        let mut unverified = original.look.is_young.then_some(SourceChange::Unverified(YOUNG));
         for (path, handle, before, look) in self.files() {
             let change = find_change(&self.disk, OpenSource { path, handle, before, look, folder: None })?;
             let named = |words| format!("has a member '{}' that {words}", shown_path(path));
             match change {
                 None => {}
-                Some(SourceChange::Unverified(what)) => doubt = Some(SourceChange::Unverified(what)),
+                Some(SourceChange::Unverified(what)) => unverified = Some(SourceChange::Unverified(what)),
                 Some(SourceChange::Grew(words) | SourceChange::Other(words)) => {
                     return Ok(Some(SourceChange::Other(named(words))));
                 }
             }
         }
-        Ok(doubt)
+        Ok(unverified)
     }
 
     fn was_settled(&self) -> bool {

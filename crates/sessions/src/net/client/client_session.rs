@@ -168,7 +168,7 @@ impl RemoteCopy {
                 },
             ) => {
                 let told = places.filter(|_| session.asks_places);
-                session.sources = patterns::expanded(&self.sources, told).map_err(lost)?;
+                session.sources = patterns::expand_sources(&self.sources, told).map_err(lost)?;
                 session.remember(last, receives.or(receives_here));
                 session.reads_on &= reads_on == Some(true);
                 session.ahead &= sends_ahead != Some(false);

@@ -104,7 +104,8 @@ impl PathFacts {
         known_us.min().map(|us| us * 1000)
     }
 
-    fn begin(&mut self, session: &ClientSession) {
+    /// Enters what the beginning of a session shows of the host and the path.
+    fn fill_from_session(&mut self, session: &ClientSession) {
         self.has_answered = true;
         self.first = session.socket_facts();
         self.same_host = session.welcome.boot == Some(boot());
@@ -139,7 +140,7 @@ impl RemoteCopy {
     ) -> Result<(), Problem> {
         let last = Mutex::default();
         let mut session = self.begin(&SessionStart::of_this_side(Direction::Pull, remote, &last), events)?;
-        facts.begin(&session);
+        facts.fill_from_session(&session);
         let lanes = session.lanes;
         let probe = |pools: &Pools| path_probe::probe_path(pools, lanes, &self.stop);
         let SessionWork { outcome: (probed, fault), gave, talked } = self.work_in(&mut session, probe);

@@ -54,7 +54,7 @@ impl RemoteCopy {
     ///
     /// Errors: its status is not 0. The report is in the error.
     pub fn run(self, events: &(dyn Fn(Event) + Sync)) -> Result<Report, JobFailed> {
-        failed::checked(|events| self.run_reported(events), events)
+        failed::run_checked(|events| self.run_reported(events), events)
     }
 
     /// Runs as [`RemoteCopy::run`] does and gives the report, whatever its `exit_status`.
@@ -62,7 +62,7 @@ impl RemoteCopy {
         self.options.place.keep_links = self.keeps_a_link();
         self.bound_slots();
         let (watch, sources, options) = (Arc::clone(&self.watch), self.sources.clone(), self.options.clone());
-        count_ahead::beside(&watch, &sources, &options, || self.run_in_sessions(events))
+        count_ahead::copy_and_count(&watch, &sources, &options, || self.run_in_sessions(events))
     }
 
     /// Whether a source is a link that stays one, or may be one on another host, which says that when the session
@@ -260,7 +260,9 @@ impl RemoteCopy {
         });
         let cpu = cpu_since(cpu);
         let report = report.map(|report| pushed(&session, with_places(report, remote), gave, cpu));
-        talked.and_then(|()| self.not_stopped(report)).map_err(|fault| fault.problem(&remote.to_string()))
+        talked
+            .and_then(|()| self.check_not_stopped(report))
+            .map_err(|fault| fault.problem(&remote.to_string()))
     }
 
     /// Exchanges messages with a host that writes, to the end of the session: passes its events on, shows its progress, and
@@ -293,7 +295,7 @@ impl RemoteCopy {
     }
 
     /// The report of a side that was not stopped, unless this one was.
-    fn not_stopped(&self, report: Option<Report>) -> Result<Report, NetFault> {
+    fn check_not_stopped(&self, report: Option<Report>) -> Result<Report, NetFault> {
         let report = report.ok_or_else(|| NetFault::Protocol("its report cannot be read".into()))?;
         if report.exit_status == Status::Interrupted as i32 && !self.stop.load(Ordering::Relaxed) {
             Err(NetFault::Lost("the other side was stopped".into()))
@@ -307,17 +309,17 @@ impl RemoteCopy {
     fn pull(self, remote: &Remote, last: &LastSession, events: Events<'_>) -> Result<Report, Problem> {
         let target = self.target.local_path().map(|path| PathAt::find(&Disk::Os, path));
         // The read-ahead to request before the job begins.
-        let wish = request_plan::ahead_request(&self.options, self.compares, target.as_ref());
+        let request = request_plan::ahead_request(&self.options, self.compares, target.as_ref());
         let is_name = is_name_of(last);
         let start = SessionStart::of_this_side(Direction::Pull, remote, last);
-        let start = SessionStart { first: Some(read_ahead::first_request(wish)), ..start };
+        let start = SessionStart { first: Some(read_ahead::first_request(request)), ..start };
         let mut session = self.begin(&start, events)?;
         let (pools, share) =
             (session.connections.pools.pools(session.ahead), Budget::of_client(self.memory_bytes).share());
         let owners = Mapping::new(self.options.attributes.keep.numeric_ids);
         let (boot, round_trip_ns) = (session.welcome.boot, session.round_trip_ns);
         let (place, reads_on) = (remote.host.to_string(), session.reads_on);
-        let peer = PeerFacts { place, boot, round_trip_ns, requested: Some(wish), reads_on };
+        let peer = PeerFacts { place, boot, round_trip_ns, requested: Some(request), reads_on };
         let remote_host = RemoteHost::new(peer, session.cancel.clone(), pools, share, owners);
         let lanes = self.options.tuning.lanes.unwrap_or(session.lanes).min(session.lanes);
         let (lanes_at_first, lanes_max) = session.lane_range.map(|it| (it.at_first, it.most)).unzip();

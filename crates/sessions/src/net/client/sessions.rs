@@ -50,7 +50,7 @@ impl Sessions {
             Some(before) => {
                 let outage_ns = self.ended.elapsed().as_nanos() as u64;
                 let outage_ns = outage_ns.saturating_sub(report.elapsed_ns);
-                with_outage(self.paid_for(self.add_earlier(report, before)), outage_ns)
+                with_outage(self.with_costs(self.add_earlier(report, before)), outage_ns)
             }
         };
         self.ended = Instant::now();
@@ -62,7 +62,7 @@ impl Sessions {
     }
 
     /// With all that this side has paid.
-    fn paid_for(&self, report: Report) -> Report {
+    fn with_costs(&self, report: Report) -> Report {
         let (cpu, moved) = (cpu_since(self.cpu), report.moved());
         let host = match self.way {
             Direction::Push => BillHost::Sender,
@@ -93,7 +93,7 @@ impl Sessions {
         let links = before.links.saturating_sub(report.links).max(links_found);
         let elapsed_ns = (self.start.elapsed().as_nanos() as u64).saturating_sub(report.elapsed_ns);
         let links_unchanged = report.links_unchanged.saturating_sub(links_found);
-        let report = standing_once(Report { links_unchanged, ..report }, &before, files);
+        let report = count_existing_once(Report { links_unchanged, ..report }, &before, files);
         let last = Report {
             // What a session of this very run had done was not done before it. What one found done stays so, also
             // where some of what it moved itself was lost with it, or the file is whole by now.
@@ -104,13 +104,13 @@ impl Sessions {
         };
         // A session makes pipes and devices again that stand there.
         let specials = before.specials.saturating_sub(report.specials);
-        last.following(&Report { files, bytes, links, specials, elapsed_ns, ..without_standing(before) })
+        last.with_earlier(&Report { files, bytes, links, specials, elapsed_ns, ..without_standing(before) })
     }
 }
 
 /// A report with what exists at the target by all sessions: each walks all names, and counts those again that stay. An
 /// earlier session completed so many files, which this one finds equal where no list tells of them.
-fn standing_once(report: Report, before: &Report, earlier: u64) -> Report {
+fn count_existing_once(report: Report, before: &Report, earlier: u64) -> Report {
     let found_equal = earlier.saturating_sub(report.files_before);
     let files_unchanged = report.files_unchanged.saturating_sub(found_equal).max(before.files_unchanged);
     let files_newer = report.files_newer.max(before.files_newer);

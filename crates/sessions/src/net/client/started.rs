@@ -33,7 +33,11 @@ impl Server {
     /// Serves its own user, whose relative places begin in `home`. Listens on `address`, if it can.
     ///
     /// Errors: `home` cannot be opened.
-    pub fn far_end(home: PathBuf, address: Option<IpAddr>, stop: Arc<AtomicBool>) -> Result<Server, Problem> {
+    pub fn for_own_user(
+        home: PathBuf,
+        address: Option<IpAddr>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Server, Problem> {
         // Without a port of its own it is reached over ssh.
         let listener = address.and_then(|address| {
             let listener = TcpListener::bind(SocketAddr::new(address, 0)).ok()?;

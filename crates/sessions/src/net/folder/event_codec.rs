@@ -336,7 +336,7 @@ mod tests {
             );
             let report = report(&text).expect("it is one");
             assert_eq!(report.exit_status, status);
-            let sum = report.clone().following(&report).following(&report);
+            let sum = report.clone().with_earlier(&report).with_earlier(&report);
             assert!(sum.bytes == 3 * COUNT_MAX && !sum.sentence().contains(['\u{1b}', '\n']), "{sum:?}");
             assert_eq!(report.problems.keys().next().map(String::as_str), Some("\\u{1b}"));
         }

@@ -82,7 +82,7 @@ impl HandlePlace {
     pub(crate) fn meta(&self) -> PlaceOutcome<Meta> {
         let found = match self {
             HandlePlace::Link(_, path) => {
-                names::metadata(&self.above()?.0, path.file_name().unwrap_or_default())
+                names::metadata(&self.open_above()?.0, path.file_name().unwrap_or_default())
             }
             _ => {
                 let handle = Handle::Os(self.open()?);
@@ -104,21 +104,26 @@ impl HandlePlace {
 
     /// The folder of a link, as it is told: it is asked for the link, and nothing else in it.
     pub(crate) fn folder_of_link(&self) -> PlaceOutcome<Answer> {
-        let meta = self.above()?.1;
+        let meta = self.open_above()?.1;
         Ok(Answer::folder(to_wire(&meta), Vec::new()))
     }
 
     /// What a name in the folder of a link is. Nothing else than the link is there for the other side.
-    pub(crate) fn told(&self, name: &OsStr) -> PlaceOutcome<Entry> {
+    pub(crate) fn entry_of(&self, name: &OsStr) -> PlaceOutcome<Entry> {
         let name = Name::here(name.to_owned(), None);
         if self.path().file_name() == Some(&*name.name) {
-            Ok(listing::entry_with_facts(&OriginFolder::from_file(Arc::new(self.above()?.0)), name, false))
+            Ok(listing::entry_with_facts(
+                &OriginFolder::from_file(Arc::new(self.open_above()?.0)),
+                name,
+                false,
+            ))
         } else {
             Ok(listing::missing_entry(name))
         }
     }
 
-    fn above(&self) -> PlaceOutcome<(File, Meta)> {
+    /// Opens the folder that holds the place, and looks at it.
+    fn open_above(&self) -> PlaceOutcome<(File, Meta)> {
         let path = folder_of(self.path());
         let found = match self {
             HandlePlace::Link(Some(root), _) => names::find_beneath(root, path),
@@ -140,7 +145,8 @@ impl OpensRoot for HandlePlace {
 }
 
 impl Flow {
-    pub(crate) fn told(&self) -> Answer {
+    /// The answer to a request that opens it.
+    pub(crate) fn answer(&self) -> Answer {
         match self {
             Flow::Stream(_) => Answer::Stream { bytes: None },
             Flow::Null { bytes, .. } => Answer::Stream { bytes: Some(FileSize::of(*bytes)) },

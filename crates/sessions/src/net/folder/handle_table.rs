@@ -255,7 +255,7 @@ impl HandleTable {
     fn look_at_place(&self, place: u32) -> ShelfOutcome<Answer> {
         let origin = self.place(place)?;
         if let HandlePlace::Flow(flow) = origin {
-            return Ok(flow.told());
+            return Ok(flow.answer());
         }
         let meta = origin.meta()?;
         let is_partial = origin.is_partial().then_some(true);
@@ -273,7 +273,8 @@ impl HandleTable {
         }
         let charge = self.charge(2 * FOLDER_BYTES + 2 * origin.path().as_os_str().len(), 0)?;
         let (opened, again) = (origin.open()?, Arc::new(origin.clone()));
-        let side = FolderSide::root_again(origin.path(), opened, again, &self.keeper).map_err(problem)?;
+        let side =
+            FolderSide::reopenable_root(origin.path(), opened, again, &self.keeper).map_err(problem)?;
         let side = side.following(self.follow);
         self.keep_folder(number, side.charged(charge))
     }
@@ -324,7 +325,7 @@ impl HandleTable {
         if let HandlePlace::Flow(flow) = origin {
             let charges = [self.charge(FILE_BYTES, 0)?, self.charge(0, 0)?];
             self.files().by_number.insert(number, KeptFile::Open(Taken::Flow(flow.clone()), charges));
-            return Ok(flow.told());
+            return Ok(flow.answer());
         }
         let charges = [self.charge(FILE_BYTES, 0)?, self.charge_place()?];
         let handle = Arc::new(Handle::Os(origin.open()?));
@@ -359,7 +360,7 @@ impl HandleTable {
         now_ns: i128,
         above: Option<(Arc<FolderSide>, OsString)>,
     ) -> ShelfOutcome<(Answer, Taken)> {
-        let meta = named(&above, regular(&handle, &self.stop)?)?;
+        let meta = named(&above, regular_file_meta(&handle, &self.stop)?)?;
         let magic = self.magics.of(&handle, &meta);
         refuse_more(&handle, &meta, magic)?;
         let ranges = if is_made_up(&handle) { None } else { Some(ranges(&handle, &meta, &self.stop)?) };
@@ -390,7 +391,7 @@ impl HandleTable {
     fn look_at(&self, above: u64, name: &[u8], with_attributes: bool) -> ShelfOutcome<Answer> {
         let link = self.links().get(&above).map(|(link, _)| link.clone());
         if let Some(link) = link {
-            let entries = vec![link.told(plain(name)?)?];
+            let entries = vec![link.entry_of(plain(name)?)?];
             return Ok(Answer::Names { entries, cookie: 0, more: false, owners: None });
         }
         let side = self.folder(above)?;
@@ -425,7 +426,7 @@ impl HandleTable {
         let now_ns = tick::now_ns();
         let (handle, side, name) = self.opened(above, name)?;
         let above = Some((side, name));
-        let meta = named(&above, regular(&handle, &self.stop)?)?;
+        let meta = named(&above, regular_file_meta(&handle, &self.stop)?)?;
         let magic = self.magics.of(&handle, &meta);
         refuse_more(&handle, &meta, magic)?;
         let attributes = fitting(attributes_of(AttributeHolder::Open(handle.os())));
@@ -474,7 +475,10 @@ fn problem(problem: Problem) -> Fault {
     fault_in_words(problem.operation, problem.message, Some(problem.class))
 }
 
-fn regular(handle: &Handle, stop: &AtomicBool) -> ShelfOutcome<Meta> {
+/// The attributes of an open file, as far as they are believed.
+///
+/// Errors: it is no regular file.
+fn regular_file_meta(handle: &Handle, stop: &AtomicBool) -> ShelfOutcome<Meta> {
     let meta = handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
     match meta.kind {
         FileKind::Regular => {

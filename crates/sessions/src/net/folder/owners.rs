@@ -89,7 +89,7 @@ fn looked_up(owner: Owner) -> Option<Vec<u8>> {
 /// What was told on one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Telling {
-    told: HashSet<Owner>,
+    sent: HashSet<Owner>,
 }
 
 impl Telling {
@@ -112,10 +112,10 @@ impl Telling {
         if called.iter().map(|owner| owner.name.len() + NAME_BYTES).sum::<usize>() > NAMES_BYTES_MAX {
             return self.send_in_parts(answer, names, tell);
         }
-        if self.told.len() > TOLD_MAX {
-            self.told.clear();
+        if self.sent.len() > TOLD_MAX {
+            self.sent.clear();
         }
-        self.told.extend(news);
+        self.sent.extend(news);
         if let Some(owners) = owners_of(&mut answer).filter(|_| !called.is_empty()) {
             *owners = Some(called);
         }
@@ -126,7 +126,7 @@ impl Telling {
     fn unsent_owners(&self, answer: &mut Answer) -> HashSet<Owner> {
         let mut news = HashSet::new();
         each_owner(answer, &mut |owner| {
-            if owner.id != ROOT && !self.told.contains(&owner) {
+            if owner.id != ROOT && !self.sent.contains(&owner) {
                 news.insert(owner);
             }
             owner.id

@@ -175,7 +175,7 @@ impl RemoteHost {
             };
         }
         let number = self.number();
-        let (answer, charge) = self.ask(&ask(number), path)?;
+        let (answer, charge) = self.request_one(&ask(number), path)?;
         Ok((number, answer, charge))
     }
 
@@ -200,7 +200,7 @@ impl RemoteHost {
     }
 
     /// Asks one thing; what the other side could not do is a problem with this path.
-    fn ask(&self, ask: &PeerRequest, path: &Path) -> Result<(Answer, Charge), Problem> {
+    fn request_one(&self, ask: &PeerRequest, path: &Path) -> Result<(Answer, Charge), Problem> {
         let mut answers = self.request_all(ask, path)?;
         match answers.pop().map(ChargedValue::into_parts) {
             Some((Answer::Fault(fault), _)) => Err(fault.problem(path).on(&self.peer.place)),
@@ -333,7 +333,7 @@ impl RemoteHost {
     ) -> Result<Arc<RemoteFolder>, Problem> {
         match self.take_or_request(ahead, ask, path)? {
             (number, Answer::Folder { meta, attributes, made_up, is_young, .. }, charge) => {
-                let (meta, attributes) = (from_wire(&meta), named(attributes));
+                let (meta, attributes) = (from_wire(&meta), with_system_names(attributes));
                 let is_young = is_young == Some(true);
                 let facts = RemoteFacts { meta, attributes, made_up, is_young };
                 Ok(Arc::new(RemoteFolder::new(self, number, facts, charge)))
@@ -380,7 +380,7 @@ fn answered(channel: &mut Channel, asking: &mut RequestTurns<()>) -> Result<(), 
 }
 
 /// Attributes with their names as the system takes them.
-pub(crate) fn named(attributes: Vec<Attribute>) -> Attributes {
+pub(crate) fn with_system_names(attributes: Vec<Attribute>) -> Attributes {
     let named = |attribute: Attribute| {
         let name = CString::new(Vec::from(attribute.name)).ok()?;
         let is_readable = attribute.is_unreadable != Some(true);

@@ -46,13 +46,13 @@ pub(crate) struct Outbox {
 impl Outbox {
     /// Says something soon.
     pub(crate) fn say(&self, message: Message) {
-        self.say_later(message);
+        self.enqueue_message(message);
         self.wake();
     }
 
     /// Enqueues a message that the holder of the session sends when it looks the next time: frequent messages are sent
     /// together. Waits while too much is enqueued.
-    pub(crate) fn say_later(&self, message: Message) {
+    pub(crate) fn enqueue_message(&self, message: Message) {
         let bytes = event_codec::kept_bytes(&message);
         if !self.waiting.has_room(bytes) {
             self.wake();
@@ -234,7 +234,7 @@ impl Control {
     /// Waits for the first message, which is due soon, to its last byte: signs of life are not enough. A long one has its
     /// room before it is received, and may take far more memory than its length: no other is read until the guard is
     /// dropped, when what is kept of this one is charged.
-    pub(crate) fn hear_first<'budget>(
+    pub(crate) fn receive_first<'budget>(
         &mut self,
         patience: Duration,
         budget: &'budget Arc<Budget>,
@@ -261,7 +261,7 @@ impl Control {
     /// Does something that may take long, as calls of a disk may; the other side hears that this one lives.
     ///
     /// Errors: the other side is not there any more. What was begun goes on to its end.
-    pub(crate) fn meanwhile<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> Result<T, NetFault> {
+    pub(crate) fn run_meanwhile<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> Result<T, NetFault> {
         std::thread::scope(|scope| {
             let (sender, done) = sync_channel(1);
             let worker = std::thread::Builder::new().spawn_scoped(scope, move || drop(sender.send(work())));
@@ -274,8 +274,8 @@ impl Control {
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                 }
-                let came = self.next(Duration::ZERO)?;
-                self.put_by.extend(came);
+                let received = self.next(Duration::ZERO)?;
+                self.put_by.extend(received);
                 if self.put_by.len() > PUT_BY_MAX {
                     return Err(NetFault::Protocol("more messages than may wait".into()));
                 }
@@ -437,7 +437,7 @@ mod tests {
                 let _ = there.write_all(&head).and_then(|()| there.write_all(&body[1..]));
                 there
             });
-            let heard = control.hear_first(patience, &budget).map(|_| ());
+            let heard = control.receive_first(patience, &budget).map(|_| ());
             assert!(matches!(heard, Err(NetFault::Lost(_))), "{heard:?}");
             drop(control);
             drop(speaker.join().expect("no panic"));

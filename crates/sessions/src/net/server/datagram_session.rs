@@ -215,12 +215,12 @@ impl<'session> Receiver<'session> {
         while self.start.elapsed() < lasts_max && !cancel.is_cut() {
             let now_ns = self.now_ns();
             let mut woken_ns = None;
-            let came = socket.receive(&mut buffers, POLL_INTERVAL, &mut |datagram| {
+            let received = socket.receive(&mut buffers, POLL_INTERVAL, &mut |datagram| {
                 let now_ns = *woken_ns.get_or_insert_with(|| self.now_ns());
                 self.handle(&datagram, now_ns);
             });
             // What the system reports here concerns a datagram that was sent back.
-            self.wake_ups += u64::from(came.unwrap_or(false));
+            self.wake_ups += u64::from(received.unwrap_or(false));
             match self.sent.get() {
                 Some(sent) if self.is_silent(*sent, now_ns) => {
                     return Some(self.into_counts(*sent, user_ns, system_ns));

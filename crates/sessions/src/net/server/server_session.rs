@@ -66,7 +66,7 @@ const PATIENCE_MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// Holds a session from its first message to its last.
-pub(crate) fn session(state: &ServerState, channel: Channel, session: NewSession) {
+pub(crate) fn run_session(state: &ServerState, channel: Channel, session: NewSession) {
     let (number, cancel) = (session.number, session.cancel.clone());
     // Whatever went wrong was told to the caller, if it could be told. A mistake of this program ends this session and
     // no other; whoever prints words has told it.
@@ -83,13 +83,13 @@ fn hold(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
         Control::new(channel, Session::called(), inbox, state.options.peer_timeout, Platform::real().clock);
     // Nothing is under way yet: a stop ends it at once, and who wants nothing has no place for long.
     control.join(&cancel.heeding(&state.stop));
-    let (message, one) = control.hear_first(HANDSHAKE_MAX, &state.budget)?;
+    let (message, one) = control.receive_first(HANDSHAKE_MAX, &state.budget)?;
     let Message::Begin(begin) = message else {
         return Err(NetFault::Protocol("a session begins with what is wanted".into()));
     };
     if let Some(request) = begin.datagrams {
         drop(one);
-        instead_of(state, &mut control, &begin, &number)?;
+        end_earlier_session(state, &mut control, &begin, &number)?;
         control.join(&cancel);
         return datagram_session::hold(state, control, cancel, outbox, request);
     }
@@ -103,10 +103,10 @@ fn hold(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     if let (ServedRoot::User(_), Some(patience_ms)) = (&state.root, begin.begin.patience_ms) {
         control.set_patience(Duration::from_millis(patience_ms.clamp(1, PATIENCE_MAX_MS)))?;
     }
-    instead_of(state, &mut control, &begin.begin, &number)?;
+    end_earlier_session(state, &mut control, &begin.begin, &number)?;
     let (way, asks_host, keeps_links) = (begin.begin.way, begin.begin.asks_host, begin.begin.keeps_links);
     // It looks at the disk, which may take longer than the caller waits for a sign of life.
-    let checked = control.meanwhile(|| -> Result<_, Box<Message>> {
+    let checked = control.run_meanwhile(|| -> Result<_, Box<Message>> {
         let mut wanted = check_request(state, begin, share).map_err(refusal)?;
         let memory = reserve::reserve(state, &mut wanted)?;
         let receives = wanted.target.as_ref().map(PathAt::is_folder);
@@ -141,14 +141,14 @@ fn hold(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
 }
 
 /// The session before it that was lost ends, so that what it had in hand is free.
-fn instead_of(
+fn end_earlier_session(
     state: &ServerState,
     control: &mut Control,
     begin: &Begin,
     number: &[u8; 16],
 ) -> Result<(), NetFault> {
     match &begin.instead_of {
-        Some(before) => control.meanwhile(|| state.end(before, number)),
+        Some(before) => control.run_meanwhile(|| state.end(before, number)),
         None => Ok(()),
     }
 }
@@ -346,7 +346,7 @@ impl Wanted {
 
 /// Connections that came, with the patience of the session and what was wished of their sockets. That was tried before;
 /// one that cannot have it is closed.
-fn tuned(
+fn tune_arrived(
     acceptor: &Receiver<(Purpose, Channel)>,
     sockets: &SocketOptions,
     patience: Duration,
@@ -363,10 +363,10 @@ fn report_event(outbox: &Outbox, event: Event, tells_files: bool) {
     let message = |event| Message::Event(event_codec::to_wire(event));
     match event {
         Event::File { .. } if !tells_files => {}
-        event @ (Event::File { .. } | Event::Change(_)) => outbox.say_later(message(event)),
+        event @ (Event::File { .. } | Event::Change(_)) => outbox.enqueue_message(message(event)),
         // What each file lost.
         Event::Problem(problem) if problem.lost.is_some_and(|lost| lost.names.is_none()) => {
-            outbox.say_later(message(Event::Problem(problem)));
+            outbox.enqueue_message(message(Event::Problem(problem)));
         }
         event => outbox.say(message(event)),
     }
@@ -374,7 +374,7 @@ fn report_event(outbox: &Outbox, event: Event, tells_files: bool) {
 
 /// A problem with what the caller has is marked as one of the other host. Where both sides have names that begin alike
 /// it may be of either, and is told without a host.
-fn of_side(event: Event, sources: &[PathBuf]) -> Event {
+fn mark_sender(event: Event, sources: &[PathBuf]) -> Event {
     let is_there = |path: &PathBuf| sources.iter().any(|source| path.starts_with(source));
     match event {
         Event::Problem(problem) if problem.path.as_ref().is_some_and(is_there) => {
@@ -427,7 +427,7 @@ fn write(
             let _cuts = CutOnPanic(cancel.clone());
             #[cfg(test)]
             assert!(!is_mistaken, "a test wants it");
-            let events = |event: Event| report_event(&outbox, of_side(event, &sources), tells_files);
+            let events = |event: Event| report_event(&outbox, mark_sender(event, &sources), tells_files);
             let told = |event: Event| write_only::visible_event(&state.options, event).map_or((), events);
             left_out.into_iter().for_each(|words| events(Event::Warning(words)));
             let report = write_only::visible_report(&state.options, job.run_reported(&told));
@@ -444,7 +444,7 @@ fn write(
                 Follows::Go
             },
             &mut || {
-                for (purpose, channel) in tuned(&acceptor, &sockets, patience) {
+                for (purpose, channel) in tune_arrived(&acceptor, &sockets, patience) {
                     joined.of(purpose).give(channel);
                 }
                 stop.fetch_or(state.stop.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -510,7 +510,7 @@ fn serve_reads(
                 _ => Follows::Go,
             },
             &mut || {
-                for joined in tuned(&acceptor, &sockets, patience) {
+                for joined in tune_arrived(&acceptor, &sockets, patience) {
                     if let Some(sender) = &*sender.borrow() {
                         let _ = sender.send(joined);
                     }

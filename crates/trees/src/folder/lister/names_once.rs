@@ -22,7 +22,7 @@ pub(crate) struct NamesOnce(HashSet<u128>);
 
 impl NamesOnce {
     /// Those that were not given before.
-    pub(crate) fn new_ones(&mut self, folder: &Origin, names: Vec<Name>) -> Vec<Name> {
+    pub(crate) fn take_new(&mut self, folder: &Origin, names: Vec<Name>) -> Vec<Name> {
         if gives_each_once(folder) {
             return names;
         }

@@ -36,7 +36,7 @@ fn a_root_of_many_is_closed_and_opened_again_as_the_same_folder() {
     std::fs::create_dir_all(path.join("below")).expect("room");
     let opens = OpensFolder(path.clone());
     let file = opens.open_root().expect("it is there");
-    let root = FolderSide::root_again(&path, file, Arc::new(opens), &keeper).expect("a folder");
+    let root = FolderSide::reopenable_root(&path, file, Arc::new(opens), &keeper).expect("a folder");
     let below = root.child(OsStr::new("below")).expect("it is there");
     assert!(root.if_open().is_none(), "only the folder that was used last is open");
     assert!(root.file().is_ok() && below.file().is_ok());

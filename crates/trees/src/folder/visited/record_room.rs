@@ -47,13 +47,14 @@ impl RecordRoom for TreeRoom {
         });
         match in_target {
             Some(Ok(file)) => Ok(file),
-            Some(Err(problem)) => make_elsewhere().map_err(|_| problem),
-            None => make_elsewhere(),
+            Some(Err(problem)) => make_in_temporary_folder().map_err(|_| problem),
+            None => make_in_temporary_folder(),
         }
     }
 }
 
-fn make_elsewhere() -> Result<File, Problem> {
+/// Makes an unnamed file in `$TMPDIR`, or else in /var/tmp.
+fn make_in_temporary_folder() -> Result<File, Problem> {
     let chosen = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty());
     let path = chosen.map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
     let folder = File::open(&path)

@@ -57,7 +57,7 @@ impl RecordStore {
     }
 
     /// Memory for names that are about to be recorded.
-    fn make_room(&mut self, count: usize, besides: Besides) -> Result<(), Problem> {
+    fn charge_names(&mut self, count: usize, besides: Besides) -> Result<(), Problem> {
         let Some(room) = &self.room else { return Ok(()) };
         let taken_bytes = self.names_room.entries() * NAME_BYTES;
         self.names_room.make(self.names, count, NAME_BYTES, |bytes| match besides {
@@ -157,17 +157,17 @@ impl FolderStates {
     ///
     /// Errors: they fit neither in memory nor on disk.
     pub(super) fn make_room_for_names(&mut self, count: usize) -> Result<(), Problem> {
-        if self.records.make_room(count, Besides::AsMuch).is_ok() {
+        if self.records.charge_names(count, Besides::AsMuch).is_ok() {
             return Ok(());
         }
         self.write_out();
-        let made = self.records.make_room(count, Besides::AsMuch);
+        let made = self.records.charge_names(count, Besides::AsMuch);
         if let Some(refusal) = &self.records.refusal {
             // The copy needs the rest.
             return made.map_err(|_| refusal.clone());
         }
         // The folder that is worked on must fit.
-        made.or_else(|_| self.records.make_room(count, Besides::Nothing))
+        made.or_else(|_| self.records.charge_names(count, Besides::Nothing))
     }
 
     /// All whole records give their memory to others, until one cannot be written.

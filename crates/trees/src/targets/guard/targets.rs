@@ -37,7 +37,7 @@ impl<'items> TreeTargets<'items> {
             let Target::Tree(at) = &item.target else { continue };
             let key = match at.metadata() {
                 Ok(meta) => Some((id(&meta), Vec::new())),
-                Err(_) => new_names(&trees.above(at), at),
+                Err(_) => new_names(&trees.folders_above(at), at),
             };
             key.into_iter().for_each(|key| trees.roots.entry(key).or_default().push(item));
         }
@@ -49,7 +49,7 @@ impl<'items> TreeTargets<'items> {
         if self.roots.is_empty() {
             return Vec::new();
         }
-        let above = self.above(at);
+        let above = self.folders_above(at);
         let own = at.metadata_of_name().ok();
         let own = own.filter(|meta| at.name().is_some() && meta.kind == FileKind::Folder);
         let own = own.map(|meta| ((id(&meta), Vec::new()), Some(PathBuf::new())));
@@ -72,7 +72,7 @@ impl<'items> TreeTargets<'items> {
     }
 
     /// Sources that lie side by side have the same folders above.
-    fn above(&self, at: &PathAt) -> Rc<FoldersAbove> {
+    fn folders_above(&self, at: &PathAt) -> Rc<FoldersAbove> {
         let Some(folder) = at.name().and_then(|_| at.path.parent()) else {
             return Rc::new(FoldersAbove::from_path_at(at));
         };

@@ -66,14 +66,14 @@ fn removed_for_lack_of_room(shared: &Shared<'_>, directory: &Directory) -> bool 
 }
 
 fn deal_with_put_off(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name) {
-    shared.plan.add_first([put_off_batch(shared, directory, name)].into_iter());
+    shared.plan.add_first([deferred_batch(shared, directory, name)].into_iter());
     if holds_plan(shared) {
         shared.plan.settled();
     }
 }
 
 /// The turn of a name that was put off has come.
-pub(crate) fn put_off_batch(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name) -> Work {
+pub(crate) fn deferred_batch(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name) -> Work {
     directory.hold();
     let walks = shared.settings.has_trees;
     if walks {

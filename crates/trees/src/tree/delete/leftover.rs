@@ -70,7 +70,7 @@ impl DeletePass<'_> {
             && is_abandoned(&Folder::Os(Arc::clone(folder)), temporary)
             && !is_of_source(here, temporary, &self.shared.stop);
         if !goes {
-            self.tell_partial(&here.target.path_of(name));
+            self.report_partial(&here.target.path_of(name));
             PartialFile::InUse
         } else if temporary != name && has(temporary) {
             PartialFile::Gone
@@ -98,7 +98,7 @@ impl DeletePass<'_> {
         name: &OsStr,
     ) -> Result<(), Problem> {
         self.count_found()?;
-        if self.removes() && !self.take_away(here, folder, name) {
+        if self.removes() && !self.remove_partial(here, folder, name) {
             here.keeps_some = true;
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl DeletePass<'_> {
 
     /// Removes a partial file, journal or list. False where it stays, which is reported: a pump took it meanwhile, or it
     /// cannot be removed.
-    fn take_away(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> bool {
+    fn remove_partial(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> bool {
         let path = here.target.path_of(name);
         let open = Folder::Os(Arc::clone(folder));
         let system = |errno: Errno| Problem::system(Operation::Remove, &path, errno.0);
@@ -121,8 +121,8 @@ impl DeletePass<'_> {
         };
         match here.target.in_opened(remove) {
             Ok(true) => self.count_deleted(),
-            Ok(false) => self.tell_partial(&path),
-            Err(problem) if problem.class == Class::Refused => self.tell_partial(&path),
+            Ok(false) => self.report_partial(&path),
+            Err(problem) if problem.class == Class::Refused => self.report_partial(&path),
             Err(problem) => self.shared.ledger.report(problem),
         }
         names::metadata(folder, name) == Err(Errno::ENOENT)
@@ -135,7 +135,8 @@ impl DeletePass<'_> {
         copies.any(|copy| is_temporary_of(temporary_of(name).unwrap_or(name), &copy.name.name))
     }
 
-    pub(super) fn tell_partial(&self, path: &Path) {
+    /// Warns, in the pass that counts, that a partial file stays.
+    pub(super) fn report_partial(&self, path: &Path) {
         if self.step == DeleteStep::Count {
             let path = shown_path(path);
             self.shared.ledger.warn_once(format!(

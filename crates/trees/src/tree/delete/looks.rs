@@ -38,8 +38,8 @@ pub(super) fn find(shared: &Shared<'_>, roots: &[Arc<Directory>]) -> Result<Look
         };
         looks.handle_look(ROOT, look)?;
         if !looks.unseen.contains(&ROOT) {
-            looks.below()?;
-            looks.look_for_missing()?;
+            looks.look_below_root()?;
+            looks.resolve_missing()?;
             looks.list_unverified()?;
         }
         found.changed.extend(looks.changed.into_iter().map(|key| FolderOfTree { tree, key }));
@@ -100,7 +100,7 @@ impl FolderLooks<'_> {
     }
 
     /// Where the name is gone the folder that it was in has changed.
-    fn look_for_missing(&mut self) -> Result<(), Problem> {
+    fn resolve_missing(&mut self) -> Result<(), Problem> {
         for (key, problem) in std::mem::take(&mut self.missing) {
             let above = self.visited().above(key);
             let chain = self.visited().steps_from_root(key);
@@ -122,7 +122,8 @@ impl FolderLooks<'_> {
         self.unseen.insert(key);
     }
 
-    fn below(&mut self) -> Result<(), Problem> {
+    /// Looks at all folders of the tree below its root that were walked, on this host or by requests to the other.
+    fn look_below_root(&mut self) -> Result<(), Problem> {
         let Some(now) = self.now.clone() else { return Ok(()) };
         let Origin::There(folder) = now.origin()? else { return self.look_at_local(now) };
         let (root, top) = (self.root, now.path());

@@ -14,7 +14,7 @@ use datapump_core::walked::FolderOfTree;
 use datapump_engine::Errno;
 
 use super::pass::DeleteStep;
-use super::{has_too_restless, pass_by_looks, refuse};
+use super::{has_too_restless, new_pass, refuse};
 use crate::folder::directory::Directory;
 use crate::folder::root::InTheWay;
 use crate::listed::Name;
@@ -35,7 +35,7 @@ pub(crate) fn may_clear(shared: &Shared<'_>, roots: &[Arc<Directory>], waiting: 
     if has_too_restless(shared) {
         return stay(InTheWay::Restless);
     }
-    let mut count = pass_by_looks(shared, DeleteStep::Count, roots);
+    let mut count = new_pass(shared, DeleteStep::Count, roots);
     let ways = FoldersInTheWay::from_names(roots, waiting);
     count.ways = Some(&ways);
     let counted = roots.iter().enumerate().try_for_each(|(tree, root)| count.delete_in_tree(tree, root));

@@ -24,16 +24,16 @@ const UNTOLD: &str =
     "attributes: the other side is an older version and does not tell them; install the same version";
 
 /// Compares a name; of a folder what is known before it is opened.
-pub(crate) fn compare_name(at: BatchName<'_>, meta: &Meta, there: &Meta) -> Result<(), Problem> {
+pub(crate) fn compare_name(at: BatchName<'_>, meta: &Meta, other_meta: &Meta) -> Result<(), Problem> {
     let (path, other_path) = (at.source_path(), at.target_path());
-    owner(at.shared, &path, &other_path, meta, there);
+    owner(at.shared, &path, &other_path, meta, other_meta);
     if meta.kind == FileKind::Folder {
         return Ok(());
     }
     let system =
         |path: &Path, errno: Errno| Problem::system(Operation::OpenToCompareAttributes, path, errno.0);
     let other = names::hold(at.target()?, &at.name.name).map_err(|errno| system(&other_path, errno))?;
-    let (held, told);
+    let (held, reported);
     let one = match &at.cursor.source {
         Origin::Here(folder) => {
             held = names::hold(&folder.file, &at.name.name).map_err(|errno| system(&path, errno))?;
@@ -44,8 +44,8 @@ pub(crate) fn compare_name(at: BatchName<'_>, meta: &Meta, there: &Meta) -> Resu
                 at.shared.ledger.warn_once(UNTOLD.into());
                 return Ok(());
             };
-            told = found;
-            AttributeHolder::Told(&told)
+            reported = found;
+            AttributeHolder::Told(&reported)
         }
     };
     hidden(at.shared, &path, &other_path, one, AttributeHolder::Held(&other))
@@ -59,24 +59,24 @@ pub(crate) fn compare_files(
     other: &Handle,
     other_path: &Path,
 ) -> Result<(), Problem> {
-    let (Some(one), Ok(there)) = (&opened.original, other.meta()) else { return Ok(()) };
+    let (Some(one), Ok(other_meta)) = (&opened.original, other.meta()) else { return Ok(()) };
     // Members have modes and times, and a stripe has none.
     let is_file = opened.is_file && opened.stripe.is_none();
-    if shared.settings.options.comparison.content_only || !is_file || there.kind != FileKind::Regular {
+    if shared.settings.options.comparison.content_only || !is_file || other_meta.kind != FileKind::Regular {
         return Ok(());
     }
     let (has_mode, has_time) = one.held.has_mode_and_time();
-    let mode = if has_mode { one.meta.mode } else { there.mode };
-    let mtime_ns = if has_time { one.meta.mtime_ns } else { there.mtime_ns };
-    compare_mode_and_time(shared, &one.path, other_path, &Meta { mode, mtime_ns, ..one.meta }, &there);
+    let mode = if has_mode { one.meta.mode } else { other_meta.mode };
+    let mtime_ns = if has_time { one.meta.mtime_ns } else { other_meta.mtime_ns };
+    compare_mode_and_time(shared, &one.path, other_path, &Meta { mode, mtime_ns, ..one.meta }, &other_meta);
     // What has no mode has no owner and nothing else.
     if !shared.settings.options.comparison.compare_attributes || !has_mode {
         return Ok(());
     }
-    owner(shared, &one.path, other_path, &one.meta, &there);
-    let from = match (opened.handle.as_deref(), one.held.told()) {
+    owner(shared, &one.path, other_path, &one.meta, &other_meta);
+    let from = match (opened.handle.as_deref(), one.held.reported()) {
         (Some(Handle::Os(file)), _) => AttributeHolder::Open(file),
-        (_, Some((_, told))) => AttributeHolder::Told(told),
+        (_, Some((_, reported))) => AttributeHolder::Told(reported),
         _ => return Ok(()),
     };
     let Handle::Os(other) = other else { return Ok(()) };
@@ -89,10 +89,10 @@ pub(crate) fn of_folders(shared: &Shared<'_>, one: &FolderSide, other: &FolderSi
     hidden(shared, &one.path(), &other.path(), from.bearer(), AttributeHolder::Open(&to))
 }
 
-pub(crate) fn owner(shared: &Shared<'_>, path: &Path, other: &Path, one: &Meta, there: &Meta) {
-    if (one.uid, one.gid) != (there.uid, there.gid) {
+pub(crate) fn owner(shared: &Shared<'_>, path: &Path, other: &Path, one: &Meta, other_meta: &Meta) {
+    if (one.uid, one.gid) != (other_meta.uid, other_meta.gid) {
         let (name, Meta { uid, gid, .. }) = (shown_path(other), one);
-        let words = format!("belongs to {uid}:{gid}, '{name}' to {}:{}", there.uid, there.gid);
+        let words = format!("belongs to {uid}:{gid}, '{name}' to {}:{}", other_meta.uid, other_meta.gid);
         shared.ledger.report(differs(path, words));
     }
 }
@@ -118,11 +118,12 @@ fn told_attributes(
     kind: FileKind,
     path: &Path,
 ) -> Result<Option<Attributes>, Problem> {
-    let listed: Option<&Attributes> = name.told.as_ref().and_then(|told| told.attributes.as_ref());
+    let listed: Option<&Attributes> =
+        name.reported.as_ref().and_then(|reported| reported.attributes.as_ref());
     match (listed, kind) {
         (Some(listed), _) => Ok(Some(listed.clone())),
         (None, FileKind::Regular) => folder.attributes_of(&name.name, path),
-        (None, _) => folder.look_at(&name.name, path).map(|told| told.attributes),
+        (None, _) => folder.look_at(&name.name, path).map(|reported| reported.attributes),
     }
 }
 
@@ -132,17 +133,18 @@ pub(crate) fn compare_mode_and_time(
     path: &Path,
     other: &Path,
     one: &Meta,
-    there: &Meta,
+    other_meta: &Meta,
 ) {
     let name = shown_path(other);
-    if one.kind != FileKind::Symlink && one.mode != there.mode {
-        shared
-            .ledger
-            .report(differs(path, format!("has mode {:04o}, '{name}' has {:04o}", one.mode, there.mode)));
+    if one.kind != FileKind::Symlink && one.mode != other_meta.mode {
+        shared.ledger.report(differs(
+            path,
+            format!("has mode {:04o}, '{name}' has {:04o}", one.mode, other_meta.mode),
+        ));
     }
     // What a mirror takes for equal, whichever of the two is the copy.
-    if !is_same_time(one, there, 0) && !is_same_time(there, one, 0) {
-        let (time, other_time) = (time_words(one.mtime_ns), time_words(there.mtime_ns));
+    if !is_same_time(one, other_meta, 0) && !is_same_time(other_meta, one, 0) {
+        let (time, other_time) = (time_words(one.mtime_ns), time_words(other_meta.mtime_ns));
         shared.ledger.report(differs(path, format!("was changed at {time}, '{name}' at {other_time}")));
     }
 }

@@ -28,34 +28,36 @@ pub(crate) fn may_hide(
     folder: &File,
     name: &OsStr,
     source: &Meta,
-    there: &Meta,
+    existing: &Meta,
     source_magic: impl FnOnce() -> u64,
 ) -> bool {
-    let Some(grain_ns) = shared.trees.flags.equal_by_grain_ns(source, there) else { return false };
+    let Some(grain_ns) = shared.trees.flags.equal_by_grain_ns(source, existing) else { return false };
     let rule = time_rule(magic(folder));
-    let is_soon = made_ns(folder, name, there, rule).and_then(|made_ns| {
+    let is_soon = made_ns(folder, name, existing, rule).and_then(|made_ns| {
         let clocks_differ = [rule, time_rule(source_magic())].contains(&TimeRule::Unknown);
-        tick::is_made_soon(there.mtime_ns, grain_ns, made_ns, clocks_differ)
+        tick::is_made_soon(existing.mtime_ns, grain_ns, made_ns, clocks_differ)
     });
     let second = |meta: &Meta| meta.mtime_ns.div_euclid(SECOND_NS);
-    is_soon.unwrap_or(second(source) != second(there))
+    is_soon.unwrap_or(second(source) != second(existing))
 }
 
 /// When a file was made, or changed last. FAT, servers and daemons may give the time of content for that of the
 /// attributes.
-fn made_ns(folder: &File, name: &OsStr, there: &Meta, rule: TimeRule) -> Option<i128> {
+fn made_ns(folder: &File, name: &OsStr, existing: &Meta, rule: TimeRule) -> Option<i128> {
     let born_ns = names::hold(folder, name).map_or(0, |held| disk::origin(&held).0);
-    let tells_changes = there.ctime_ns != there.mtime_ns || rule == TimeRule::KernelClock;
-    if born_ns != 0 { Some(born_ns) } else { tells_changes.then_some(there.ctime_ns) }
+    let tells_changes = existing.ctime_ns != existing.mtime_ns || rule == TimeRule::KernelClock;
+    if born_ns != 0 { Some(born_ns) } else { tells_changes.then_some(existing.ctime_ns) }
 }
 
-pub(crate) fn says_nothing(shared: &Shared<'_>, folder: &File, source: &Meta, there: &Meta) -> bool {
+/// Whether equal times of source and target say nothing: they could not be kept, or could not be set.
+pub(crate) fn says_nothing(shared: &Shared<'_>, folder: &File, source: &Meta, existing: &Meta) -> bool {
     let options = shared.settings.options;
-    let is_anothers = || there.uid != rustix::process::geteuid().as_raw() && !shared.trees.flags.gives_away;
+    let is_anothers =
+        || existing.uid != rustix::process::geteuid().as_raw() && !shared.trees.flags.gives_away;
     !all_tell_time(source.mtime_ns)
         // Only its owner may set its time: utimensat(2).
         || (options.durability.inplace && is_anothers())
-        || !keeps_times(shared, folder, there.device)
+        || !keeps_times(shared, folder, existing.device)
 }
 
 /// Whether files in a folder keep the times that they are given. Found out once for each device, by a file that goes

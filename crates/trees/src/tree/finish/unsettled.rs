@@ -49,7 +49,7 @@ pub(crate) fn find(
         tree.shares_target && shared.trees.guard.claims().has_target_at(tree.number, &below())
     };
     let mut found = Unsettled::default();
-    let root = FolderSide::root_of(path, Arc::clone(root), &shared.trees.keeper)?;
+    let root = FolderSide::shared_root(path, Arc::clone(root), &shared.trees.keeper)?;
     let mut folders = vec![root.opening_up(&shared.trees.opened_folders, None)];
     while let Some(folder) = folders.pop() {
         for name in found.look_in(journal, &folder, &is_backup, &is_of_other)? {

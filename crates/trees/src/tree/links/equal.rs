@@ -40,7 +40,7 @@ pub(super) fn find_equal_copy(
     if copied.entry.directory.source.is_here() {
         return None;
     }
-    let others = shared.trees.links.of_other_classes(file);
+    let others = shared.trees.links.copies_of_other_classes(file);
     if others.is_empty() {
         return None;
     }

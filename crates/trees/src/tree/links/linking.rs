@@ -89,12 +89,12 @@ fn with_identity(
     meta: &Meta,
     held: Option<&Held>,
 ) -> Result<Meta, Problem> {
-    let told = match held {
+    let reported = match held {
         _ if !entry.directory.source.is_here() => *meta,
         Some(Held::Here(handle)) => disk::open_with_identity(*meta, handle),
         _ => entry.directory.source.origin_folder()?.with_identity(*meta, &entry.name),
     };
-    Ok(if shared.settings.options.dry_run { Meta { handle: 1, ..told } } else { told })
+    Ok(if shared.settings.options.dry_run { Meta { handle: 1, ..reported } } else { reported })
 }
 
 fn tell_changed(shared: &Shared<'_>, entry: &TreeEntry) {
@@ -188,11 +188,11 @@ fn link_change(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     meta: &Meta,
-    stands: Option<&Meta>,
+    existing: Option<&Meta>,
     first: &TreeEntry,
 ) -> Option<Box<Change>> {
     let name = Name::here(entry.name.clone(), None);
-    let change = findings::change(shared, &entry.directory, ChangeKind::Link, &name, meta, stands);
+    let change = findings::change(shared, &entry.directory, ChangeKind::Link, &name, meta, existing);
     let first = findings::reported_path(shared, &first.directory, &first.name);
     change.map(|change| Box::new(Change { leads_to: Some(first), ..*change }))
 }
@@ -211,9 +211,9 @@ fn link(
     file: FileState,
     meta: &Meta,
 ) -> Result<(), Problem> {
-    let (there, stood) = (&copied.entry, stands_at(shared, entry));
-    let is_linked = stood.as_ref().is_some_and(|stood| copied.copy == Some(id(stood)));
-    let change = if is_linked { None } else { link_change(shared, entry, meta, stood.as_ref(), there) };
+    let (there, existing) = (&copied.entry, stands_at(shared, entry));
+    let is_linked = existing.as_ref().is_some_and(|existing| copied.copy == Some(id(existing)));
+    let change = if is_linked { None } else { link_change(shared, entry, meta, existing.as_ref(), there) };
     match try_link(shared, copied, entry, meta, change)? {
         Ok(()) => shared.skip_named(&entry.directory.root, meta),
         // The copy has as many names as it can: the next name is copied anew and takes the rest.
@@ -356,11 +356,11 @@ pub(super) fn link_into(shared: &Shared<'_>, entry: &TreeEntry, held: &File, to:
 fn link_or_replace(shared: &Shared<'_>, held: &File, to: &File, entry: &TreeEntry) -> Outcome<bool> {
     let TreeEntry { directory, name } = entry;
     let claimed = || directory.claim_link(to, name);
-    let taken = |old| TakenName::linked(shared, to, name, held, old);
+    let taken = |old| TakenName::from_link(shared, to, name, held, old);
     // A run with nothing to do writes nothing, nor notes of what it might put.
     let is_free = directory.traits.fresh || names::metadata(to, name).is_err();
     if is_free {
-        match backup::of_new_entry(shared, directory, taken(None), || names::link_in(held, to, name)) {
+        match backup::make_entry(shared, directory, taken(None), || names::link_in(held, to, name)) {
             Err(Errno::EEXIST) if !directory.traits.fresh => {}
             linked => return linked.map(|()| true).inspect(|_| claimed()),
         }

@@ -151,8 +151,8 @@ impl BatchName<'_> {
         let folder = self.cursor.source.folder_of(&self.name.name);
         let original = Original::new(source_path.clone(), held, meta, look).with_lasting_time();
         let original = Original { folder, watched, ..original };
-        let wish = resumed::resume_request(self.shared, Some(&original), how).filter(|_| !small);
-        let staging = Staging { before, is_small: small, resumes: wish.as_ref() };
+        let request = resumed::resume_request(self.shared, Some(&original), how).filter(|_| !small);
+        let staging = Staging { before, is_small: small, resumes: request.as_ref() };
         self.directory().root.list.begin(
             &self.shared.ledger,
             self.shared.settings.options,
@@ -248,9 +248,9 @@ impl BatchName<'_> {
         let siblings = Beside { directory: self.directory(), source: meta };
         let device = || self.directory().target.as_ref().map(|target| target.meta.device);
         let exists = || names::metadata(target, name).is_ok();
-        if let Some(takes) = confidential::in_order_at(self.shared, device, exists) {
+        if let Some(takes) = confidential::needed_order(self.shared, device, exists) {
             let at = FinalName { folder, name: name.clone(), path: path.to_path_buf() };
-            return confidential::in_order(self.shared, at, before, takes, Some(original), &siblings);
+            return confidential::stage_in_order(self.shared, at, before, takes, Some(original), &siblings);
         }
         // Another pump that copies to the name that the user gave finds the temporary file and leaves it alone; what
         // takes the name meanwhile is replaced.

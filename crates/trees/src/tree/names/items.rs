@@ -42,7 +42,7 @@ pub(crate) fn open_item(shared: &Shared<'_>, waits: &mut Waits, item: &Item) {
         }
         return;
     }
-    item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
+    item.notices.iter().for_each(|event| (shared.ledger.events)(event.clone()));
     let (Some(from), Target::Tree(to)) = (item.source.path(), &item.target) else {
         return open_file(shared, waits, item);
     };

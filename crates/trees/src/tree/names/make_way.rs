@@ -19,7 +19,7 @@ use datapump_core::name::FolderInPlace;
 use datapump_core::verdict::{Phase, Waits};
 use datapump_engine::Errno;
 
-use crate::file::settled::{let_plan_go, settle};
+use crate::file::settled::{settle, settle_in_plan};
 use crate::file::task::{Finish, Task};
 use crate::folder::directory::{Batch, Directory};
 use crate::folder::root::InTheWay;
@@ -60,7 +60,7 @@ pub(crate) fn is_copied_first(at: BatchName<'_>) -> bool {
         return false;
     }
     let earlier = take_waiting(at);
-    earlier.into_iter().for_each(|earlier| forget(at.shared, earlier));
+    earlier.into_iter().for_each(|earlier| drop_waiting(at.shared, earlier));
     let limit = datapump_engine::os::linux::open_files_limit().unwrap_or(u64::MAX);
     let is_copied = |waiting: &&NameWaiting| matches!(waiting.staged, Staged::Copied(_));
     let copies = at.shared.trees.waiting.lock().iter().filter(is_copied).count();
@@ -85,7 +85,7 @@ pub(crate) fn may_take_name(
         return Err(refusal(at, wait_end));
     }
     wait_for_removal(at, Staged::Copied(task.number));
-    let_plan_go(shared, task);
+    settle_in_plan(shared, task);
     Ok(false)
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn wait_for_removal(at: BatchName<'_>, staged: Staged) {
     // Its folder was walked again, and what it is now counts.
     let earlier = if is_first { None } else { take_waiting(at) };
     at.shared.trees.waiting.lock().push(NameWaiting { directory, name: at.name.clone(), staged });
-    earlier.into_iter().for_each(|earlier| forget(at.shared, earlier));
+    earlier.into_iter().for_each(|earlier| drop_waiting(at.shared, earlier));
 }
 
 /// Has a name wait until all else of all trees is done.
@@ -237,7 +237,8 @@ fn take_waiting(at: BatchName<'_>) -> Option<NameWaiting> {
     Some(waiting.swap_remove(position))
 }
 
-fn forget(shared: &Shared<'_>, NameWaiting { directory, staged, .. }: NameWaiting) {
+/// Ends a name that waited: a copy that was staged for it is given up, any other name counts as done in its folder.
+fn drop_waiting(shared: &Shared<'_>, NameWaiting { directory, staged, .. }: NameWaiting) {
     if let Staged::Copied(number) = staged {
         let task = shared.live().get(&number).cloned();
         return task.iter().for_each(|task| give_up_copy(shared, task));
@@ -310,7 +311,7 @@ fn enqueue_deferred(shared: &Shared<'_>) -> bool {
         let mut next = Some(directory);
         while let Some(directory) = next.filter(|directory| seen.insert(Arc::as_ptr(directory))) {
             batches.extend(
-                directory.next_put_off().map(|name| folder_done::put_off_batch(shared, directory, name)),
+                directory.next_put_off().map(|name| folder_done::deferred_batch(shared, directory, name)),
             );
             next = directory.parent.as_ref();
         }

@@ -57,7 +57,7 @@ pub(crate) fn begin_group(shared: &Shared<'_>, group: &NamedGroup) {
         return;
     }
     for named in group {
-        named.item.told.iter().for_each(|event| (shared.ledger.events)(event.clone()));
+        named.item.notices.iter().for_each(|event| (shared.ledger.events)(event.clone()));
     }
     let begun = open_directory(shared, group).and_then(|directory| {
         let names: Result<Vec<Name>, Problem> =
@@ -226,13 +226,13 @@ fn look_at_target(shared: &Shared<'_>, at: &PathAt, folder: Arc<File>) -> Result
         return Ok(known.clone());
     }
     let side =
-        FolderSide::root_of(path, Arc::clone(&folder), &shared.trees.keeper).map_err(NotBegun::Alone)?;
+        FolderSide::shared_root(path, Arc::clone(&folder), &shared.trees.keeper).map_err(NotBegun::Alone)?;
     let magic = shared.settings.target_magic.unwrap_or_else(|| disk::magic(&folder));
     let traits = Traits {
         target_flags: side.flags(),
         syncs_whole: kind::syncs_whole(magic),
         handed_down: disk::handed_down(&folder),
-        unverified: shared.trees.memory.of_root(&shared.ledger, None, &folder, path),
+        unverified: shared.trees.memory.unverified_in_root(&shared.ledger, None, &folder, path),
         ..Traits::default()
     };
     let link_dest = link_dest(shared, path).map_err(NotBegun::Alone)?;
@@ -260,13 +260,13 @@ fn listed_name(directory: &Directory, named: &NamedItem) -> Result<Name, Problem
         Origin::There(_) if let (Some(_), Some(meta)) = (kind, named.item.meta) => {
             let links = named.links.unwrap_or(meta.links);
             let meta = Meta { links, ..meta };
-            Ok(Name::there(to, kind, ListedEntry::from_meta(meta)))
+            Ok(Name::from_remote(to, kind, ListedEntry::from_meta(meta)))
         }
         Origin::There(folder) => {
-            let told = folder.look_at(&to, from)?;
-            match told.meta {
+            let reported = folder.look_at(&to, from)?;
+            match reported.meta {
                 Ok(meta) if meta.kind != FileKind::Symlink => Err(was_replaced(from)),
-                _ => Ok(Name::there(to, kind, told)),
+                _ => Ok(Name::from_remote(to, kind, reported)),
             }
         }
     }

@@ -118,16 +118,16 @@ fn replace(at: BatchName<'_>, meta: &Meta, target_exists: bool) -> Result<Option
     };
     let done = kept.and_then(|kept| {
         at.shared.ledger.report_lost(kept.map_err(wrong)?, || path.clone());
-        let taken = TakenName::taken(at.shared, target, &at.name.name, &held, Some(meta));
+        let taken = TakenName::from_made(at.shared, target, &at.name.name, &held, Some(meta));
         if target_exists {
             backup::replace_entry(at.shared, at.directory(), taken, || {
                 let kept = |errno| final_name::of_kept(wrong(errno), target, &at.name.name);
                 names::rename(target, &temporary, target, &at.name.name).map_err(kept)
             })
         } else if temporary == at.name.name {
-            backup::of_new_entry(at.shared, at.directory(), taken, || Ok(()))
+            backup::make_entry(at.shared, at.directory(), taken, || Ok(()))
         } else {
-            backup::of_new_entry(at.shared, at.directory(), taken, || {
+            backup::make_entry(at.shared, at.directory(), taken, || {
                 names::rename_new(target, &temporary, &at.name.name).map_err(wrong)
             })
         }
@@ -174,8 +174,8 @@ fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &O
 }
 
 /// Whether what target_exists there is the same but for its attributes.
-pub(crate) fn is_same_special(at: BatchName<'_>, meta: &Meta, there: &Meta) -> bool {
-    if (meta.kind, meta.special_device) != (there.kind, there.special_device) {
+pub(crate) fn is_same_special(at: BatchName<'_>, meta: &Meta, existing: &Meta) -> bool {
+    if (meta.kind, meta.special_device) != (existing.kind, existing.special_device) {
         return false;
     }
     let Ok(target) = at.target() else { return false };

@@ -37,27 +37,27 @@ pub(crate) struct Pair {
 /// Compares a name but for the content of files and folders; gives what is left. It was looked at after `now_ns`.
 pub(crate) fn compare_name(at: BatchName<'_>, meta: &Meta, now_ns: i128) -> Result<Option<Pair>, Problem> {
     let (path, other_path) = (at.source_path(), at.target_path());
-    let Some(there) = at.target_meta()? else {
+    let Some(other_meta) = at.target_meta()? else {
         return Err(is_missing(&other_path, &path));
     };
-    if there.kind != meta.kind {
-        let (one, other) = (change::kind_words(meta.kind), change::kind_words(there.kind));
+    if other_meta.kind != meta.kind {
+        let (one, other) = (change::kind_words(meta.kind), change::kind_words(other_meta.kind));
         return Err(differs(&path, format!("is a {one}, '{}' is a {other}", shown_path(&other_path))));
     }
     let mut is_other_name = false;
     if !at.shared.settings.options.comparison.content_only {
-        compare_mode_and_time(at.shared, &path, &other_path, meta, &there);
-        is_other_name = compare_links(at, meta, &there)?;
+        compare_mode_and_time(at.shared, &path, &other_path, meta, &other_meta);
+        is_other_name = compare_links(at, meta, &other_meta)?;
     }
     if at.shared.settings.options.comparison.compare_attributes {
-        compare_attributes::compare_name(at, meta, &there)?;
+        compare_attributes::compare_name(at, meta, &other_meta)?;
     }
     match meta.kind {
         FileKind::Regular => {
-            open_pair(at, meta, now_ns, &there).map(|pair| Some(Pair { is_other_name, ..pair }))
+            open_pair(at, meta, now_ns, &other_meta).map(|pair| Some(Pair { is_other_name, ..pair }))
         }
         FileKind::Symlink => compare_symlinks(at).map(|()| None),
-        FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != there.special_device => {
+        FileKind::CharDevice | FileKind::BlockDevice if meta.special_device != other_meta.special_device => {
             Err(differs(&path, format!("is another device than '{}'", shown_path(&other_path))))
         }
         _ => Ok(None),
@@ -84,7 +84,7 @@ fn compare_links(at: BatchName<'_>, one: &Meta, other: &Meta) -> Result<bool, Pr
     let (id, other_id) = (identity::id(&one), identity::id(&other));
     let entry = at.entry();
     let is_unknown = one.handle == 0 && one.kind == FileKind::Regular;
-    let first = is_unknown.then(|| twins.first(id, &entry)).transpose()?;
+    let first = is_unknown.then(|| twins.first_name(id, &entry)).transpose()?;
     let source = &at.directory().source;
     let is_another = |first: TreeEntry| !equal::at_target(at.shared, &first, &entry);
     let forth = twins.note_and_compare((id, one.handle), other_id, source)?;
@@ -99,10 +99,10 @@ fn compare_links(at: BatchName<'_>, one: &Meta, other: &Meta) -> Result<bool, Pr
 }
 
 /// Opens both files to compare their content. Sizes that differ are an error at once, unless one of them may be wrong.
-fn open_pair(at: BatchName<'_>, meta: &Meta, now_ns: i128, there: &Meta) -> Result<Pair, Problem> {
+fn open_pair(at: BatchName<'_>, meta: &Meta, now_ns: i128, other_meta: &Meta) -> Result<Pair, Problem> {
     let (path, other_path) = (at.source_path(), at.target_path());
     let target = at.target()?;
-    let is_equal = meta.size_bytes == there.size_bytes;
+    let is_equal = meta.size_bytes == other_meta.size_bytes;
     let may_lie = |magic| kind::sizes_may_lie(magic) || kind::is_made_up(magic);
     let source_may_lie = match &at.cursor.source {
         source @ Origin::Here(_) => may_lie(source.magic()),
@@ -115,7 +115,7 @@ fn open_pair(at: BatchName<'_>, meta: &Meta, now_ns: i128, there: &Meta) -> Resu
             "has {}, '{}' has {}",
             number_of(meta.size_bytes, "byte"),
             shown_path(&other_path),
-            there.size_bytes
+            other_meta.size_bytes
         );
         return Err(differs(&path, words));
     }
@@ -190,6 +190,7 @@ pub(crate) fn data_ranges(
         Held::There(one) => one.ranges(meta, shared.settings.options.tuning.ignore_holes),
     };
     let other_meta = datapump_files::disk::FileCalls::meta(other)?;
-    let there = holes::ranges(other, &other_meta, shared.settings.options.tuning.ignore_holes, &shared.stop)?;
-    Ok(holes::union(here, there, meta.size_bytes))
+    let other_meta =
+        holes::ranges(other, &other_meta, shared.settings.options.tuning.ignore_holes, &shared.stop)?;
+    Ok(holes::union(here, other_meta, meta.size_bytes))
 }

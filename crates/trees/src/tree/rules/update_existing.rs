@@ -86,17 +86,17 @@ pub(crate) fn left(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     meta: &Meta,
-    there: &Meta,
+    existing: &Meta,
     why: &str,
 ) -> Result<(), Problem> {
     report_kept(shared, entry, why);
-    stays(shared, entry, meta, there)
+    stays(shared, entry, meta, existing)
 }
 
-fn stays(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, there: &Meta) -> Result<(), Problem> {
+fn stays(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, existing: &Meta) -> Result<(), Problem> {
     if let Met::First(links) = linking::meet_name(shared, entry, meta, None, false)? {
         count_unchanged(shared, entry, meta);
-        linking::link_waiting(shared, entry, links, Some(id(there)));
+        linking::link_waiting(shared, entry, links, Some(id(existing)));
     }
     Ok(())
 }
@@ -107,18 +107,18 @@ pub(crate) fn report_committed(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     meta: &Meta,
-    there: &Meta,
+    existing: &Meta,
 ) -> Result<(), Problem> {
     report_kept(shared, entry, why_left(LeaveReason::Ours));
     let (flags, source) = (&shared.trees.flags, shared.settings.options.attributes.keep.given.of(meta));
-    let is_right = flags.is_time_right(&source, there) && flags.is_owner_right(&source, there);
+    let is_right = flags.is_time_right(&source, existing) && flags.is_owner_right(&source, existing);
     if !is_right && !shared.settings.options.dry_run {
-        let lost = attributes::lacks(meta, there, shared.settings.options.attributes.keep);
+        let lost = attributes::lacks(meta, existing, shared.settings.options.attributes.keep);
         shared.ledger.report_lost(lost, || entry.directory.target_path().join(&entry.name));
     }
     if let Met::First(links) = linking::meet_name(shared, entry, meta, None, false)? {
         shared.ledger.committed_before(meta.size_bytes);
-        linking::link_waiting(shared, entry, links, Some(id(there)));
+        linking::link_waiting(shared, entry, links, Some(id(existing)));
     }
     Ok(())
 }
@@ -129,21 +129,21 @@ pub(crate) fn adjust_attributes(
     entry: &TreeEntry,
     name: &Name,
     meta: &Meta,
-    there: &Meta,
+    existing: &Meta,
 ) -> Result<(), Problem> {
-    let change = findings::change(shared, &entry.directory, ChangeKind::Adjust, name, meta, Some(there));
+    let change = findings::change(shared, &entry.directory, ChangeKind::Adjust, name, meta, Some(existing));
     if shared.settings.options.dry_run {
         // The names of one file at the target have the same attributes: they are set once.
-        let is_first = shared.trees.memory.is_first_report(there);
+        let is_first = shared.trees.memory.is_first_report(existing);
         shared.ledger.tell(change.filter(|_| is_first));
-        return left(shared, entry, meta, there, "its attributes would be set");
+        return left(shared, entry, meta, existing, "its attributes would be set");
     }
     // What was not kept whole is told as that.
-    if set_attributes(shared, entry, name, meta, there)? {
+    if set_attributes(shared, entry, name, meta, existing)? {
         shared.ledger.tally().done.adjusted += 1;
         shared.ledger.tell(change);
     }
-    stays(shared, entry, meta, there)
+    stays(shared, entry, meta, existing)
 }
 
 /// Sets the attributes of an existing file, and reports what could not be kept; false if anything could not.
@@ -152,16 +152,16 @@ fn set_attributes(
     entry: &TreeEntry,
     name: &Name,
     meta: &Meta,
-    there: &Meta,
+    existing: &Meta,
 ) -> Result<bool, Problem> {
     let Some(target) = &entry.directory.target else { return Ok(false) };
     let (origin, path) = (entry.directory.source.origin()?, || target.path_of(&entry.name));
     let folder = target.file()?;
-    if let Some(lost) = own_attributes::lost_of_link(shared, &folder, there) {
+    if let Some(lost) = own_attributes::lost_of_link(shared, &folder, existing) {
         shared.ledger.report_lost(lost, path);
         return Ok(false);
     }
-    let held = names::hold_the(&folder, &entry.name, there).and_then(|held| held.ok_or(Errno::ENOENT));
+    let held = names::hold_the(&folder, &entry.name, existing).and_then(|held| held.ok_or(Errno::ENOENT));
     let held = held.map_err(|errno| match errno {
         Errno::ENOENT => taken(&path()),
         errno => Problem::system(Operation::OpenToSetAttributes, &path(), errno.0),
@@ -171,7 +171,7 @@ fn set_attributes(
     let alone = shared.settings.syncs_names()
         && shared.settings.options.durability.sync == Sync::End
         && entry.directory.is_synced_by_parts()
-        && there.kind == FileKind::Regular;
+        && existing.kind == FileKind::Regular;
     let opened = alone.then(|| names::open_source(&folder, &entry.name, true)).and_then(Result::ok);
     let to = AttributeHolder::Held(&held);
     let from_path = entry.directory.source.path_of(&entry.name);
@@ -179,7 +179,7 @@ fn set_attributes(
     let lost = origin.copy_attributes(name, &from_path, meta, to, keep, New::default())?;
     let lost = lost.map_err(|errno| Problem::system(Operation::SetAttributes, &path(), errno.0))?;
     let is_whole = shared.ledger.report_lost(lost, path).is_empty();
-    entry.directory.root.journal().inspect(|journal| journal.know(there));
+    entry.directory.root.journal().inspect(|journal| journal.know(existing));
     if alone {
         names::sync_of(opened, &folder, &entry.name)
             .map_err(|errno| Problem::system(Operation::Sync, &path(), errno.0))?;
@@ -192,11 +192,11 @@ pub(crate) fn read_name(entry: &TreeEntry, original: &Original) -> Name {
     let (held, latest) = original.latest();
     // Which of several names it is was reported when it was found.
     let Meta { generation, handle, .. } = original.meta;
-    let told = held.here().is_none().then(|| ListedEntry {
-        attributes: held.told().map(|told| told.1.clone()),
+    let reported = held.here().is_none().then(|| ListedEntry {
+        attributes: held.reported().map(|reported| reported.1.clone()),
         ..ListedEntry::from_meta(Meta { generation, handle, ..*latest })
     });
-    Name { told: told.map(Box::new), ..Name::here(entry.name.clone(), Some(FileKind::Regular)) }
+    Name { reported: reported.map(Box::new), ..Name::here(entry.name.clone(), Some(FileKind::Regular)) }
 }
 
 /// Leaves, or gives its attributes to, a file whose content was compared and is equal. False where it is to be copied all the

@@ -224,7 +224,7 @@ impl Links {
     }
 
     /// The copies that stand of other files of the same state: one was copied to be compared with them.
-    pub(crate) fn of_other_classes(&self, file: FileState) -> Vec<(FileState, Copied)> {
+    pub(crate) fn copies_of_other_classes(&self, file: FileState) -> Vec<(FileState, Copied)> {
         let table = self.table.lock();
         let others = table.range(file.of_class(0)..=file.of_class(CLASSES_MAX));
         let stands = |(&of, linked): (&FileState, &Linked)| match &linked.state {

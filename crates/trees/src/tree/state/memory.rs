@@ -114,7 +114,7 @@ impl RunMemory {
 
     /// Names that are unverified in the root of a tree: by its own list, or, where something is left alone for what it looks
     /// like, by any in it or above.
-    pub(crate) fn of_root(
+    pub(crate) fn unverified_in_root(
         &self,
         ledger: &Ledger<'_>,
         journal: Option<&TreeJournal>,
@@ -136,7 +136,7 @@ impl RunMemory {
     }
 
     /// In a folder that this run did not make, below one of which that is known.
-    pub(crate) fn in_target(
+    pub(crate) fn unverified_in_target(
         &self,
         ledger: &Ledger<'_>,
         above: Unverified,

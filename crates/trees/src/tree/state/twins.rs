@@ -56,7 +56,7 @@ impl Twins {
     /// The first name of this number that was met without a handle.
     ///
     /// Errors: this side may not hold more of them.
-    pub(crate) fn first(&self, one: FileId, entry: &TreeEntry) -> Result<TreeEntry, Problem> {
+    pub(crate) fn first_name(&self, one: FileId, entry: &TreeEntry) -> Result<TreeEntry, Problem> {
         let mut table = self.firsts.lock();
         if let Some((first, _)) = table.get(&one) {
             return Ok(first.clone());

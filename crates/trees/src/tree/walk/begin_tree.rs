@@ -55,7 +55,7 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
         Some((_, folder, _)) => (Arc::clone(folder), None),
         None => open_target(at, |above, name| shared.trees.opened_folders.open(above, name))?,
     };
-    let target = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
+    let target = FolderSide::shared_root(to, folder, &shared.trees.keeper)?;
     let target = target.opening_up(&shared.trees.opened_folders, found);
     shared.trees.enter_folder(&target.meta, to, &source)?;
     let is_merged = shared.trees.guard.claims().is_merged(item.number);
@@ -87,7 +87,7 @@ pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &Pat
         unverified: if fresh {
             Unverified::default()
         } else {
-            shared.trees.memory.of_root(&shared.ledger, list.journal(), &target_folder, to)
+            shared.trees.memory.unverified_in_root(&shared.ledger, list.journal(), &target_folder, to)
         },
         keeps_own: keeps_own && (is_merged || !list.journal().is_some_and(|list| list.is_of_new_folder)),
     };
@@ -264,7 +264,7 @@ fn begin_unwritten(
         (backups, open_if_there(at, &shared.trees.opened_folders, shared.settings.options.place.make_path)?)
     };
     let side = |(folder, found)| {
-        let side = FolderSide::root_of(to, folder, &shared.trees.keeper)?;
+        let side = FolderSide::shared_root(to, folder, &shared.trees.keeper)?;
         Ok(if shared.settings.compares { side } else { side.opening_up(&shared.trees.opened_folders, found) })
     };
     let target = opened.map(side).transpose()?;
@@ -297,7 +297,7 @@ fn begin_unwritten(
     let unverified = match &target {
         Some(target) => {
             let memory = &shared.trees.memory;
-            memory.of_root(&shared.ledger, list.journal(), &*target.file()?, to)
+            memory.unverified_in_root(&shared.ledger, list.journal(), &*target.file()?, to)
         }
         None => Unverified::default(),
     };
@@ -319,11 +319,12 @@ fn begin_unwritten(
 fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> bool {
     const STICKY_AND_OPEN: u32 = 0o1002;
     // Where mode and owner are the same nobody is shut out: owners of another host are this host's by now.
-    let (there, meta) = (&target.meta, &source.meta);
-    let is_same = (there.mode, there.uid, there.gid) == (meta.mode, meta.uid, meta.gid);
-    let is_open = there.mode & STICKY_AND_OPEN == STICKY_AND_OPEN && !is_same;
+    let (existing, meta) = (&target.meta, &source.meta);
+    let is_same = (existing.mode, existing.uid, existing.gid) == (meta.mode, meta.uid, meta.gid);
+    let is_open = existing.mode & STICKY_AND_OPEN == STICKY_AND_OPEN && !is_same;
     let is_named = |path: &Path| {
-        std::fs::metadata(path).is_ok_and(|named| (named.dev(), named.ino()) == (there.device, there.inode))
+        std::fs::metadata(path)
+            .is_ok_and(|named| (named.dev(), named.ino()) == (existing.device, existing.inode))
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
     // A mirror is the same as its source.
@@ -332,7 +333,7 @@ fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> b
     if is_common {
         let (from, to) = (shown_path(&source.path()), shown_path(&target.path()));
         shared.ledger.note(|| format!("'{to}' keeps its own mode, owner and times"));
-        if shared.settings.writes && confidential::lets_more_in(there, meta) {
+        if shared.settings.writes && confidential::lets_more_in(existing, meta) {
             shared.ledger.warn(format!(
                 "'{to}' keeps its own mode: others can look into it, and not into '{from}'; copy into a folder below \
                  it to keep them out"
@@ -391,16 +392,16 @@ fn new_visited(shared: &Shared<'_>, source: &Arc<FolderSide>, target: Option<&Ar
 }
 
 /// A root that is made, or gets other attributes, is a change like any other.
-fn report_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, there: Option<&FolderSide>) {
+fn report_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, existing: Option<&FolderSide>) {
     if !shared.settings.tells_changes() {
         return;
     }
     let paths = [source.path(), to.to_path_buf(), shared.settings.below_target(to).to_path_buf()];
-    let change = match there {
+    let change = match existing {
         None => Change::new(ChangeKind::Copy, paths, &source.meta, None, findings::for_new(shared)),
-        Some(there) => {
-            let found = findings::for_folders(shared, source, there);
-            Change::new(ChangeKind::Adjust, paths, &source.meta, Some(&there.meta), found)
+        Some(existing) => {
+            let found = findings::for_folders(shared, source, existing);
+            Change::new(ChangeKind::Adjust, paths, &source.meta, Some(&existing.meta), found)
         }
     };
     shared.ledger.tell(Some(Box::new(change)).filter(|change| change.says_something()));
@@ -438,7 +439,7 @@ type Made = (Arc<File>, Arc<File>, Option<TreeJournal>);
 
 /// Makes a folder under a temporary name, or opens the one that a killed run left with nothing but its list in it, or
 /// that another pump makes at this very point.
-fn temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<File>), Problem> {
+fn make_temporary_root(above: &File, name: &OsStr, path: &Path) -> Result<(OsString, Arc<File>), Problem> {
     let system = |errno: Errno| shortage::of_name(Operation::Make, path, errno, above);
     for temporary in reserved::names_of(name) {
         let is_new = match names::make_folder(above, &temporary) {
@@ -501,7 +502,7 @@ fn make_root(shared: &Shared<'_>, source: &SourceRoot, at: &PathAt) -> Result<Op
         // A temporary name would stay.
         root_under(&parent_folder, name, path)?
     } else {
-        temporary_root(&parent_folder, name, path)?
+        make_temporary_root(&parent_folder, name, path)?
     };
     made::check_root(&parent_folder, &folder, path).inspect_err(|problem| {
         // It could not be looked at: a new one is empty, and no other is removed.

@@ -63,14 +63,14 @@ impl<'run> FileOwner<'run> for Shared<'run> {
         };
         // The time that the file got is that of its source when it was looked at last.
         let source = file.original.as_ref().map(|original| original.latest().1);
-        let name = TakenName::taken(self, folder, &staged.name, made, source);
+        let name = TakenName::from_made(self, folder, &staged.name, made, source);
         match file.kept::<TreeFile>() {
             Some(TreeFile { entry, .. }) if staged.replaces() => {
                 backup::replace_entry(self, &entry.directory, name, publish)
             }
-            Some(TreeFile { entry, .. }) => backup::of_new_entry(self, &entry.directory, name, publish),
+            Some(TreeFile { entry, .. }) => backup::make_entry(self, &entry.directory, name, publish),
             None if !staged.replaces() => {
-                backup::of_new_file(self, name, || taken(&file.target_name), publish)
+                backup::make_named_file(self, name, || taken(&file.target_name), publish)
             }
             None => backup::replace_file(self, name, &file.target_name, publish),
         }

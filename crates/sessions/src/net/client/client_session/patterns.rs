@@ -33,7 +33,7 @@ fn typed(remote: &Remote) -> &[u8] {
 /// What the other side says that the sources, all of one host, stand for.
 ///
 /// Errors: it names something that no source stands for, or leaves one out.
-pub(super) fn expanded(
+pub(super) fn expand_sources(
     sources: &[Place],
     places: Option<Vec<ByteVec>>,
 ) -> Result<Option<Vec<Place>>, NetFault> {
@@ -82,7 +82,7 @@ mod tests {
     fn taken(typed: &[&str], told: &[&str]) -> Result<Option<Vec<Place>>, NetFault> {
         let sources: Vec<Place> =
             typed.iter().map(|place| Place::parse(OsStr::new(place)).expect("a place")).collect();
-        expanded(&sources, Some(told.iter().map(|it| it.as_bytes().to_vec().into()).collect()))
+        expand_sources(&sources, Some(told.iter().map(|it| it.as_bytes().to_vec().into()).collect()))
     }
 
     #[test]

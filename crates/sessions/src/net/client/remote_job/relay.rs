@@ -82,13 +82,13 @@ impl RemoteCopy {
         let start = SessionStart::of_this_side(Direction::Push, to, last);
         let start = SessionStart { source_boot: reading.welcome.boot, ..start };
         let from_host = from.host.to_string();
-        let events: Events<'_> = &|event| events(of_host(event, &from_host));
+        let events: Events<'_> = &|event| events(mark_host(event, &from_host));
         let (report, talked) = std::thread::scope(|scope| {
             let source = SourceSide::of_session(&reading);
             report_notices(scope, reading.notices.take(), reading.cancel.clone(), events, from.to_string());
             // It is heard while the other one begins, which may take a password.
-            let (came, comes) = mpsc::channel();
-            let dialled = reading.dial(scope, came, Arc::clone(&source.is_over));
+            let (sender, comes) = mpsc::channel();
+            let dialled = reading.dial(scope, sender, Arc::clone(&source.is_over));
             source.start(scope, &mut reading, &self.stop, &self.watch, self.options.durability.verify);
             let writing = self.begin(&start, events);
             let mut writing = writing.inspect_err(|_| source.end())?;
@@ -110,7 +110,7 @@ impl RemoteCopy {
             Ok((counted, talked))
         })?;
         talked?;
-        let report = self.not_stopped(report).map_err(|fault| fault.problem(&to.to_string()))?;
+        let report = self.check_not_stopped(report).map_err(|fault| fault.problem(&to.to_string()))?;
         Ok(Report { cpu: cpu_since(cpu), ..report })
     }
 
@@ -134,8 +134,8 @@ impl RemoteCopy {
             scope.spawn(|| teller.pass_on(events));
             let _closing = Closing(&teller);
             report_notices(scope, writing.notices.take(), writing.cancel.clone(), events, to.to_string());
-            let (came, comes) = mpsc::channel();
-            let dialled = writing.dial(scope, came, Arc::clone(&source.is_over));
+            let (sender, comes) = mpsc::channel();
+            let dialled = writing.dial(scope, sender, Arc::clone(&source.is_over));
             scope.spawn(move || {
                 // Both dial names and blocks in the same order (`SessionPools::dial`), and nothing ahead.
                 for ((_, reader), (_, writer)) in from_comes.iter().zip(comes) {
@@ -360,7 +360,7 @@ impl BlockRoom {
     /// Room for a block of this length, charged when it grows.
     ///
     /// Errors: the block is longer than was requested, or memory is over.
-    fn at_least(&mut self, len: u32) -> Result<&mut [u8], NetFault> {
+    fn grow_to(&mut self, len: u32) -> Result<&mut [u8], NetFault> {
         if len > self.most {
             return Err(WireError::TooLong("a block", len.into(), u64::from(self.most)).into());
         }
@@ -388,7 +388,7 @@ fn forward_one(from: &mut Channel, to: &mut Channel, block: &mut BlockRoom) -> R
         FrameKind::Block => {
             let mut digest = [0; DIGEST_BYTES as usize];
             from.receive(&mut digest)?;
-            let bytes = block.at_least(head.len)?;
+            let bytes = block.grow_to(head.len)?;
             from.receive(bytes)?;
             to.put_block(bytes, &digest, head.number)?;
         }
@@ -400,7 +400,7 @@ fn forward_one(from: &mut Channel, to: &mut Channel, block: &mut BlockRoom) -> R
 }
 
 /// A problem with what the host has that reads.
-fn of_host(event: Event, host: &str) -> Event {
+fn mark_host(event: Event, host: &str) -> Event {
     match event {
         Event::Problem(problem) if problem.path.is_some() && problem.host.is_none() => {
             Event::Problem(problem.on(host))

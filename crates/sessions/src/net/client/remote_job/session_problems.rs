@@ -30,7 +30,7 @@ pub(super) struct SessionProblems {
     /// Of each kind of attribute the line of the last session that lost one.
     lost: Mutex<BTreeMap<AttributeKind, Problem>>,
     /// Which session told a problem first, by a hash of its words.
-    told: Mutex<HashMap<u64, u64>>,
+    reported: Mutex<HashMap<u64, u64>>,
     hasher: RandomState,
 }
 
@@ -99,12 +99,12 @@ impl SessionProblems {
     /// Whether no earlier session reported it. Two problems of one session may have the same words.
     fn is_first_report(&self, problem: &Problem) -> bool {
         let words = self.hasher.hash_one((problem.class, problem.to_string()));
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(first) = told.get(&words) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(first) = reported.get(&words) {
             return *first == self.session;
         }
-        if told.len() < TOLD_MAX {
-            told.insert(words, self.session);
+        if reported.len() < TOLD_MAX {
+            reported.insert(words, self.session);
         }
         true
     }

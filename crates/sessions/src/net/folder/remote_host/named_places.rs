@@ -93,7 +93,7 @@ impl RemoteOrigin for PlacesByName {
         if place.is_link {
             return RemoteFolder::of_link(&self.host, place.number, path)?.look_at(&place.own, path);
         }
-        match self.host.ask(&PeerRequest::Look(place.number), path)?.0 {
+        match self.host.request_one(&PeerRequest::Look(place.number), path)?.0 {
             Answer::Meta { meta, is_partial, .. } => {
                 let is_partial = is_partial == Some(true);
                 Ok(ListedEntry { is_partial, ..ListedEntry::from_meta(place.counted(from_wire(&meta))) })

@@ -39,7 +39,7 @@ impl RemoteHost {
         if !looks.0.contains_key(&place) {
             match self.take_ahead(number_of_look(place), false).map_err(|fault| self.lost(&fault))? {
                 Some(item) => {
-                    let looked = self.looked(&item.answer)?;
+                    let looked = self.decode_look(&item.answer)?;
                     looks.keep(place, looked);
                 }
                 None => self.look_together(place, &mut looks, path)?,
@@ -59,7 +59,7 @@ impl RemoteHost {
         let (mut unheld, mut wrong) = (Ok(()), Ok(()));
         looks.0.clear();
         self.request_together(&mut asks, &mut |asked, answer| match answer {
-            Ok((answer, _)) => match self.looked(&answer) {
+            Ok((answer, _)) => match self.decode_look(&answer) {
                 Ok(looked) => looks.keep(asked, looked),
                 Err(problem) => wrong = Err(problem),
             },
@@ -69,7 +69,8 @@ impl RemoteHost {
         wrong.and(unheld)
     }
 
-    fn looked(&self, answer: &Answer) -> Result<Result<Option<Meta>, Fault>, Problem> {
+    /// What an answer says of a place: its attributes, none for a stream, or the other side's fault.
+    fn decode_look(&self, answer: &Answer) -> Result<Result<Option<Meta>, Fault>, Problem> {
         match answer {
             Answer::Meta { meta, .. } => Ok(Ok(Some(from_wire(meta)))),
             Answer::Stream { .. } => Ok(Ok(None)),

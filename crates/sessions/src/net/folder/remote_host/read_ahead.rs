@@ -37,19 +37,19 @@ const WINDOW_BYTES: u64 = 64 << 20;
 const WINDOW_MIN_BYTES: u64 = 256 << 10;
 
 /// The message that requests something ahead, with the window that this side has at first.
-pub(crate) fn first_request(wish: AheadRequest) -> Vec<u8> {
-    read_ahead_request(wish, WINDOW_BYTES)
+pub(crate) fn first_request(request: AheadRequest) -> Vec<u8> {
+    read_ahead_request(request, WINDOW_BYTES)
 }
 
 /// The request that lets the other side send ahead.
-fn read_ahead_request(wish: AheadRequest, credit: u64) -> Vec<u8> {
+fn read_ahead_request(request: AheadRequest, credit: u64) -> Vec<u8> {
     encode(&PeerRequest::Ahead {
         credit,
-        file_bytes_max: wish.file_bytes_max,
-        with_attributes: wish.with_attributes.then_some(true),
-        sums: wish.sums.then_some(true),
+        file_bytes_max: request.file_bytes_max,
+        with_attributes: request.with_attributes.then_some(true),
+        sums: request.sums.then_some(true),
         empty_files: Some(true),
-        places_alone: wish.places_alone.then_some(true),
+        places_alone: request.places_alone.then_some(true),
         looks: Some(true),
         any_length: Some(true),
     })
@@ -76,17 +76,18 @@ impl ReadAhead {
         host: &RemoteHost,
         mut channel: Channel,
         places: u32,
-        wish: AheadRequest,
+        request: AheadRequest,
         was_requested: bool,
     ) -> Result<Option<ReadAhead>, NetFault> {
         // What was requested is what it may send.
         let fits = |window: &(u64, Charge)| !was_requested || window.0 == WINDOW_BYTES;
         let Some((window, charge)) = window_of(host).filter(fits) else { return Ok(None) };
-        let Ok(mut state) = AheadState::new(places, wish.file_bytes_max, window, charge, host.share()) else {
+        let Ok(mut state) = AheadState::new(places, request.file_bytes_max, window, charge, host.share())
+        else {
             return Ok(None);
         };
         if !was_requested {
-            channel.send_message(&read_ahead_request(wish, state.credit.window()), 1)?;
+            channel.send_message(&read_ahead_request(request, state.credit.window()), 1)?;
         }
         // What was requested with the session's beginning is answered with it.
         if !was_requested {
@@ -94,7 +95,7 @@ impl ReadAhead {
         }
         let (state, came, channel) = (Mutex::new(state), Condvar::new(), Mutex::new(channel));
         let requested_at = (!was_requested).then(Instant::now);
-        let AheadRequest { sums: brings_sums, places_alone, .. } = wish;
+        let AheadRequest { sums: brings_sums, places_alone, .. } = request;
         Ok(Some(ReadAhead { state, came, channel, brings_sums, places_alone, requested_at }))
     }
 
@@ -345,9 +346,9 @@ impl ReadAhead {
 
     /// The names of a folder are not wanted any more; nor is anything else in it, where it is left. False where the
     /// other side is not told here.
-    pub(crate) fn forget_names(&self, folder: u64, is_left: bool) -> bool {
+    pub(crate) fn forget_names(&self, folder: u64, leaves_folder: bool) -> bool {
         let mut state = self.state();
-        state.forget_names(folder, is_left);
+        state.forget_names(folder, leaves_folder);
         !state.is_given_up
     }
 }

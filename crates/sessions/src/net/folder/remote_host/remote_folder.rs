@@ -22,7 +22,7 @@ use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_engine::Errno;
 
 use super::read_ahead::{Follow, ReadAhead};
-use super::{ChargedAnswers, RemoteHost, named};
+use super::{ChargedAnswers, RemoteHost, with_system_names};
 use crate::listed::{ListedEntry, Name};
 use crate::net::folder::convert::from_wire;
 use crate::open::held::{Attributes, Held};
@@ -93,12 +93,12 @@ impl RemoteFolder {
         let Some(ahead) = host.ahead.get().filter(|_| self.comes_ahead.load(Ordering::Relaxed)) else {
             return Ok(None);
         };
-        let came = ahead.take_names(host, self.number & !AHEAD, cookie);
-        let came = came.map_err(|fault| host.lost(&fault))?;
-        if came.is_none() {
+        let arrived = ahead.take_names(host, self.number & !AHEAD, cookie);
+        let arrived = arrived.map_err(|fault| host.lost(&fault))?;
+        if arrived.is_none() {
             self.comes_ahead.store(false, Ordering::Relaxed);
         }
-        Ok(came)
+        Ok(arrived)
     }
 
     /// Requests the entry of a name now, whatever was listed.
@@ -113,10 +113,10 @@ impl RemoteFolder {
             name: name.as_bytes().to_vec().into(),
             with_attributes,
         };
-        match self.remote_host.ask(&ask, path)? {
+        match self.remote_host.request_one(&ask, path)? {
             (Answer::Names { mut entries, .. }, charge) => {
                 let entry = entries.pop().ok_or_else(|| self.remote_host.unexpected())?;
-                Ok(*self.name_of(entry, &Arc::new(charge)).told.expect("it was told right now"))
+                Ok(*self.name_of(entry, &Arc::new(charge)).reported.expect("it was told right now"))
             }
             _ => Err(self.remote_host.unexpected()),
         }
@@ -131,15 +131,15 @@ impl RemoteFolder {
         };
         let is_withheld = entry.is_withheld == Some(true);
         let kind = if is_withheld { Some(FileKind::Regular) } else { meta.ok().map(|meta| meta.kind) };
-        let told = ListedEntry {
+        let reported = ListedEntry {
             meta,
             points_to: entry.points_to.map(|to| OsString::from_vec(to.into())),
-            attributes: entry.attributes.map(named),
+            attributes: entry.attributes.map(with_system_names),
             is_partial: entry.is_partial == Some(true),
             follows: entry.follows.map(|number| Follow::coming(&self.remote_host, number)),
             _charge: Some(Arc::clone(charge)),
         };
-        Name { is_withheld, ..Name::there(OsString::from_vec(entry.name.into()), kind, told) }
+        Name { is_withheld, ..Name::from_remote(OsString::from_vec(entry.name.into()), kind, reported) }
     }
 }
 
@@ -161,7 +161,7 @@ impl RemoteOrigin for RemoteFolder {
         let with_attributes = with_attributes.then_some(true);
         let ask = PeerRequest::List { folder: self.number, cookie, with_attributes };
         let answers = match self.names_ahead(cookie)? {
-            Some(came) => came,
+            Some(arrived) => arrived,
             None => self.remote_host.request_all(&ask, path)?,
         };
         let (mut names, mut next) = (Vec::new(), cookie);
@@ -199,7 +199,7 @@ impl RemoteOrigin for RemoteFolder {
 
     fn look_again(&self, path: &Path) -> Result<(Meta, bool), Problem> {
         let ask = PeerRequest::LookAt { above: self.number, name: Vec::new().into(), with_attributes: None };
-        match self.remote_host.ask(&ask, path)?.0 {
+        match self.remote_host.request_one(&ask, path)?.0 {
             Answer::Meta { meta, is_young, .. } => Ok((from_wire(&meta), is_young == Some(true))),
             _ => Err(self.remote_host.unexpected()),
         }
@@ -231,7 +231,7 @@ impl RemoteOrigin for RemoteFolder {
         tell: &mut dyn FnMut(FolderKey, Result<Meta, Problem>) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
         let host = &self.remote_host;
-        let (mut open, mut told) = (vec![self.number], Ok(()));
+        let (mut open, mut sent) = (vec![self.number], Ok(()));
         let mut asks = way.map(|step| host.request_of(step, &mut open));
         host.request_together(&mut asks, &mut |folder, answer| {
             let Some(folder) = folder else { return };
@@ -241,11 +241,11 @@ impl RemoteOrigin for RemoteFolder {
                 Ok(_) => Err(host.unexpected()),
                 Err(over) => Err(over.problem(&path(folder))),
             };
-            if told.is_ok() {
-                told = tell(folder, look);
+            if sent.is_ok() {
+                sent = tell(folder, look);
             }
         })?;
-        told
+        sent
     }
 
     /// Extended attributes of a file; `None` where the other side is too old to send any.
@@ -255,13 +255,13 @@ impl RemoteOrigin for RemoteFolder {
         if self.remote_host.tells_no_attributes.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let told = self.request_entry(name, Some(true), path)?;
-        let meta = told.meta.map_err(|errno| Problem::system(Operation::LookAt, path, errno.0))?;
-        if meta.kind != FileKind::Regular && told.attributes.is_none() {
+        let reported = self.request_entry(name, Some(true), path)?;
+        let meta = reported.meta.map_err(|errno| Problem::system(Operation::LookAt, path, errno.0))?;
+        if meta.kind != FileKind::Regular && reported.attributes.is_none() {
             return Err(Problem::new(Class::Changed, Operation::LookAt, path, "is no file any more"));
         }
-        self.remote_host.tells_no_attributes.store(told.attributes.is_none(), Ordering::Relaxed);
-        Ok(told.attributes)
+        self.remote_host.tells_no_attributes.store(reported.attributes.is_none(), Ordering::Relaxed);
+        Ok(reported.attributes)
     }
 
     fn attributes_of_file(self: Arc<RemoteFolder>, name: &OsStr, path: &Path) -> Result<Attributes, Problem> {

@@ -92,15 +92,21 @@ impl SourceHost for RemoteHost {
     }
 
     /// Has the other host send ahead what a walk of so many places meets. Where that is refused, everything is requested.
-    fn read_ahead(&self, places: usize, wish: AheadRequest) {
+    fn read_ahead(&self, places: usize, request: AheadRequest) {
         self.places.store(u32::try_from(places).unwrap_or(u32::MAX), Ordering::Relaxed);
         let Some(pool) = &self.pools.ahead else { return };
         let begun = pool.take_within(Purpose::Ahead, HANDSHAKE_MAX).and_then(|mut channel| {
             // Where it is refused everything is requested.
             channel.within(HANDSHAKE_MAX, Channel::receive_reply)?;
             let was_requested = self.peer.requested.is_some();
-            let wish = if wish.sums && !self.tells_sums() { wish.of_names() } else { wish };
-            ReadAhead::begin(self, channel, places as u32, self.peer.requested.unwrap_or(wish), was_requested)
+            let request = if request.sums && !self.tells_sums() { request.of_names() } else { request };
+            ReadAhead::begin(
+                self,
+                channel,
+                places as u32,
+                self.peer.requested.unwrap_or(request),
+                was_requested,
+            )
         });
         if let Ok(Some(ahead)) = begun {
             let _ = self.ahead.set(ahead);
@@ -123,7 +129,7 @@ impl SourceHost for RemoteHost {
     }
 
     fn is_partial(&self, place: u32, path: &Path) -> Result<bool, Problem> {
-        match self.ask(&PeerRequest::Look(place), path)?.0 {
+        match self.request_one(&PeerRequest::Look(place), path)?.0 {
             Answer::Meta { is_partial, .. } => Ok(is_partial == Some(true)),
             _ => Ok(false),
         }
@@ -138,7 +144,7 @@ impl SourceHost for RemoteHost {
         if !self.is_here {
             return Ok(None);
         }
-        match self.ask(&PeerRequest::Look(place), path)?.0 {
+        match self.request_one(&PeerRequest::Look(place), path)?.0 {
             Answer::Meta { named, .. } => Ok(named.map(|named| (named.device, named.inode))),
             _ => Err(self.unexpected()),
         }

@@ -356,7 +356,7 @@ impl SendLane {
     }
 
     /// A block cannot be sent: this is answered to the first request of it.
-    fn ready(&mut self, task: u32, answer: Answer) -> Result<(), NetFault> {
+    fn answer_instead(&mut self, task: u32, answer: Answer) -> Result<(), NetFault> {
         self.stream_is_over(task, &answer);
         let is_it =
             |turn: &RequestTurn| matches!(turn, RequestTurn::Reading(reading) if reading.task == task);
@@ -410,11 +410,11 @@ impl BlockSender for SharedLane {
     }
 
     fn end(&mut self, task: u32) -> Result<(), NetFault> {
-        self.0.borrow_mut().ready(task, Answer::End)
+        self.0.borrow_mut().answer_instead(task, Answer::End)
     }
 
     fn fail(&mut self, task: u32, fault: Fault) -> Result<(), NetFault> {
-        self.0.borrow_mut().ready(task, Answer::Fault(fault))
+        self.0.borrow_mut().answer_instead(task, Answer::Fault(fault))
     }
 
     fn flush(&mut self) -> Result<(), NetFault> {

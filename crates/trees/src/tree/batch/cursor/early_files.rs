@@ -67,7 +67,7 @@ impl BatchCursor {
     /// The files that will be opened by requests of their own, and whether they are empty.
     fn opened_alone(&self, shared: &Shared<'_>, kinds: EarlyKinds) -> Vec<(OsString, bool)> {
         let file = |name: &Name| {
-            let meta = name.told.as_ref()?.meta.ok()?;
+            let meta = name.reported.as_ref()?.meta.ok()?;
             let at = BatchName { shared, cursor: self, name };
             at.is_opened_alone(&meta, kinds).then(|| (name.name.clone(), meta.size_bytes == 0))
         };

@@ -66,7 +66,7 @@ fn open_ends(shared: &Shared<'_>, item: &Item, change: Option<Box<Change>>) -> R
     }
     let how = decide(&copy_facts(shared, item, &opened), shared.settings.options);
     let mut landing = open_target(shared, item, &opened, how)?;
-    let names = (name_of(&item.source), target_name(item));
+    let names = (shown_source(&item.source), target_name(item));
     let ends = make_ends(shared, &names.0, &names.1, opened, how, &mut landing);
     let ends = ends.inspect_err(|why| landing.give_up(shared, why))?;
     let (ranges, owned) =
@@ -78,7 +78,8 @@ fn open_ends(shared: &Shared<'_>, item: &Item, change: Option<Box<Change>>) -> R
     Ok((task, ranges, how.in_kernel))
 }
 
-fn name_of(place: &Place) -> PathBuf {
+/// The name of a source in messages.
+fn shown_source(place: &Place) -> PathBuf {
     match place {
         Place::Path(path) => path.clone(),
         Place::Remote(_) | Place::Web(_) | Place::Stripe(_) => PathBuf::from(place.to_string()),
@@ -113,7 +114,7 @@ fn open_source(shared: &Shared<'_>, item: &Item) -> Result<Opened, Problem> {
         }
         (Place::Web(_) | Place::Stripe(_), _) => {
             let held = SourceOpener::new(shared).open(&item.source)?;
-            open_elsewhere(shared, held, &name_of(&item.source), &item.target)
+            open_elsewhere(shared, held, &shown_source(&item.source), &item.target)
         }
     }
 }
@@ -126,14 +127,14 @@ fn open_elsewhere(
     target: &Target,
 ) -> Result<Opened, Problem> {
     report_opened(run, &*held);
-    let told = held.told().map(|(meta, _)| *meta);
+    let reported = held.reported().map(|(meta, _)| *meta);
     let original = |meta: Meta| {
         let (there, look) = (Held::There(Arc::clone(&held)), TimeLook::elsewhere());
         Original { watched: !held.is_read_once(), ..Original::new(path.to_path_buf(), there, meta, look) }
     };
-    let Some(meta) = told.filter(|_| !held.is_read_once()) else {
+    let Some(meta) = reported.filter(|_| !held.is_read_once()) else {
         let ranges = held.stream_bytes().map(|bytes| vec![(0, bytes)]);
-        let original = told.filter(|_| held.has_attributes()).map(original);
+        let original = reported.filter(|_| held.has_attributes()).map(original);
         let elsewhere = match Arc::clone(&held).bytes_from() {
             BytesFrom::RemoteHost(file) => Some(Source::RemoteHost(file)),
             BytesFrom::Web(file) => Some(Source::Web(file)),
@@ -275,16 +276,16 @@ fn stage_file(
     siblings: &dyn Siblings,
 ) -> Result<StagedFile, Problem> {
     let original = opened.original.as_ref();
-    let takes = confidential::in_order_at(run, || at.folder_device().ok(), || at.metadata().is_ok());
+    let takes = confidential::needed_order(run, || at.folder_device().ok(), || at.metadata().is_ok());
     if let Some(takes) = takes {
         let name = FinalName::of_path(at)?;
-        return confidential::in_order(run, name, Before::Anything, takes, original, siblings);
+        return confidential::stage_in_order(run, name, Before::Anything, takes, original, siblings);
     }
     if run.settings.options.durability.inplace {
         return confidential::open_in_place(run, FinalName::of_path(at)?, original, siblings);
     }
-    let wish = resumed::resume_request(run, original, how);
-    StagedFile::replacing(at, wish.as_ref(), siblings)
+    let request = resumed::resume_request(run, original, how);
+    StagedFile::replacing(at, request.as_ref(), siblings)
 }
 
 /// The facts by which the copy method of an item is chosen.

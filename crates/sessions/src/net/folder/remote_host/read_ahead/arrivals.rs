@@ -52,7 +52,7 @@ pub(super) struct AheadState {
     pub(super) is_receiving: bool,
     /// The numbers to tell as unwanted, and those that were told and are not answered.
     unwanted: VecDeque<u64>,
-    told: HashSet<u64>,
+    reported: HashSet<u64>,
     file_bytes_max: u32,
     /// Of what the other side waits for, until something comes.
     waits_for: Option<TripStamp>,
@@ -84,7 +84,7 @@ impl AheadState {
             is_given_up: false,
             is_receiving: false,
             unwanted: VecDeque::new(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
             file_bytes_max,
             waits_for: None,
             dropped_bytes: 0,
@@ -121,19 +121,19 @@ impl AheadState {
     }
 
     /// The names of a folder are not wanted any more; nor is anything else in it, where it is left.
-    pub(super) fn forget_names(&mut self, folder: u64, is_left: bool) {
+    pub(super) fn forget_names(&mut self, folder: u64, leaves_folder: bool) {
         let mut below = Vec::new();
-        self.forget_listed(folder, is_left, &mut below);
+        self.forget_listed(folder, leaves_folder, &mut below);
         self.drop_all(below);
     }
 
     /// Forgets the names of a folder, and adds what follows them to what is yet to be dropped.
-    fn forget_listed(&mut self, folder: u64, is_left: bool, below: &mut Vec<u64>) {
+    fn forget_listed(&mut self, folder: u64, leaves_folder: bool, below: &mut Vec<u64>) {
         let Some(lists) = self.lists.get_mut(&folder) else { return };
         lists.is_unwanted = true;
         let whole = std::mem::take(&mut lists.whole);
         whole.into_iter().for_each(|names| self.drop_names(names, below));
-        if is_left {
+        if leaves_folder {
             self.put_unwanted(folder);
         }
     }
@@ -173,10 +173,10 @@ impl AheadState {
     /// The numbers to report now as unwanted, without those that arrived meanwhile or never will. They are taken.
     pub(super) fn take_unwanted(&mut self) -> Vec<u64> {
         let mut next = Vec::new();
-        while self.told.len() < TOLD_MAX
+        while self.reported.len() < TOLD_MAX
             && let Some(number) = self.unwanted.pop_front()
         {
-            if is_coming(&self.items, &self.lists, number) && self.told.insert(number) {
+            if is_coming(&self.items, &self.lists, number) && self.reported.insert(number) {
                 next.push(number);
             }
         }
@@ -275,7 +275,7 @@ impl AheadState {
                 let lists = AheadLists { is_unwanted: true, ..AheadLists::default() };
                 self.lists.insert(number, lists)?;
             }
-            _ => drop(self.told.remove(&number)),
+            _ => drop(self.reported.remove(&number)),
         }
         let follows = self.announce_following(number, &item.answer)?;
         self.drop_all(follows.into_iter().collect());
@@ -284,13 +284,13 @@ impl AheadState {
 
     /// Nothing more comes under this number.
     fn handle_done(&mut self, number: u64, item: Option<AheadItem>) -> Result<(), NetFault> {
-        let was_told = self.told.remove(&number);
+        let was_reported = self.reported.remove(&number);
         let is_folder = self.lists.remove(&number).is_some();
         match item {
             Some(AheadItem::Unwanted(_)) => Ok(()),
             // What lies below something that was told.
-            Some(AheadItem::Awaited(_)) if !self.told.is_empty() || was_told => Ok(()),
-            None if is_folder && was_told => Ok(()),
+            Some(AheadItem::Awaited(_)) if !self.reported.is_empty() || was_reported => Ok(()),
+            None if is_folder && was_reported => Ok(()),
             _ => Err(WireError::Unexpected("an answer that nobody asked for").into()),
         }
     }
@@ -409,7 +409,7 @@ impl AheadState {
         self.is_given_up = true;
         self.items.clear();
         self.lists.clear();
-        (self.unwanted, self.told) = (VecDeque::new(), HashSet::new());
+        (self.unwanted, self.reported) = (VecDeque::new(), HashSet::new());
         self.charges.clear();
     }
 

@@ -18,7 +18,7 @@ use datapump_files::identity::id;
 use super::remote_file::{OpenFile, RemoteFile, SmallFile, StreamFile};
 use crate::end::{ArrivedItem, BeforeBlock, RemoteBlocks, RemoteKind, Trouble};
 use crate::net::folder::convert::{changed, from_wire};
-use crate::net::folder::remote_host::{LONG_BYTES, named};
+use crate::net::folder::remote_host::{LONG_BYTES, with_system_names};
 use crate::net::folder::weight;
 use crate::origin::source_host::SourceHost;
 use crate::run::block_host::BlockHost;
@@ -127,7 +127,7 @@ impl RemoteBlocks for RemoteFile {
                         return Err(WireError::Unexpected("a block that was not requested").into());
                     }
                 };
-                Ok(BeforeBlock::Block(len, keep(small, from_wire(&meta), attributes, charge).err()))
+                Ok(BeforeBlock::Block(len, keep_small(small, from_wire(&meta), attributes, charge).err()))
             }
             _ => Err(WireError::Unexpected("another answer than was asked for").into()),
         }
@@ -153,14 +153,14 @@ impl RemoteBlocks for RemoteFile {
 
 /// Keeps what a small file is and carries. Errors: it is more than this side may hold; or its block is requested again,
 /// and it is another file by now.
-fn keep(
+fn keep_small(
     small: &SmallFile,
     meta: Meta,
     attributes: Vec<Attribute>,
     charge: Option<Charge>,
 ) -> Result<(), Trouble> {
     let state = |meta: &Meta| (id(meta), meta.size_bytes, meta.mtime_ns);
-    if let Some((before, _)) = small.told.get() {
+    if let Some((before, _)) = small.reported.get() {
         return if state(before) == state(&meta) {
             Ok(())
         } else {
@@ -174,6 +174,6 @@ fn keep(
         let charge = small.folder.remote_host.charge(bytes).map_err(Trouble::Over)?;
         drop(small.charge.set(charge));
     }
-    let _ = small.told.set((meta, named(attributes)));
+    let _ = small.reported.set((meta, with_system_names(attributes)));
     Ok(())
 }

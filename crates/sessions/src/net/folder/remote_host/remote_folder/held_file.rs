@@ -30,10 +30,10 @@ impl Elsewhere for RemoteFile {
         !matches!(self, RemoteFile::Open(OpenFile { ranges: None, .. }))
     }
 
-    fn told(&self) -> Option<(&Meta, &Attributes)> {
+    fn reported(&self) -> Option<(&Meta, &Attributes)> {
         match self {
             RemoteFile::Open(file) => Some((&file.meta, &file.attributes)),
-            RemoteFile::Small(file) => file.told.get().map(|(meta, attributes)| (meta, attributes)),
+            RemoteFile::Small(file) => file.reported.get().map(|(meta, attributes)| (meta, attributes)),
             RemoteFile::Stream(_) => None,
         }
     }
@@ -53,7 +53,7 @@ impl Elsewhere for RemoteFile {
         let Original { path, meta: before, look, .. } = original;
         let (now, named, is_young) = match self {
             RemoteFile::Open(file) => file.look_again(path)?,
-            RemoteFile::Small(file) => match file.told.get() {
+            RemoteFile::Small(file) => match file.reported.get() {
                 Some((now, _)) if file.len_max > 0 && !is_another_of_several(before, now) => {
                     let meta = as_the_file_listed(before, now);
                     let _ = original.again.set(ReadAgain { held: original.held.clone(), meta });

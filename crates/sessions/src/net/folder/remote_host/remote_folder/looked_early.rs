@@ -17,7 +17,7 @@ use super::RemoteFolder;
 use crate::listed::{ListedEntry, Name};
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::ask_together::OneAnswer;
-use crate::net::folder::remote_host::named;
+use crate::net::folder::remote_host::with_system_names;
 use crate::origin::remote_facts::RemoteFacts;
 use crate::problem::Problem;
 use crate::setup::budget::Charge;
@@ -28,7 +28,7 @@ const STEP_BYTES: usize = 1 << 10;
 /// Names of a folder that were looked at before their turn, and folders in it that were opened.
 #[derive(Debug, Default)]
 pub(super) struct LookedEarly {
-    told: HashMap<OsString, Box<ListedEntry>>,
+    reported: HashMap<OsString, Box<ListedEntry>>,
     pub(super) folders: HashMap<OsString, Arc<RemoteFolder>>,
 }
 
@@ -56,7 +56,7 @@ impl RemoteFolder {
         self.take_looked(&mut names);
         let has_room = !below.is_empty() && host.charge_part(below.len() * STEP_BYTES).is_some();
         let below = if has_room { below } else { &[] };
-        if below.is_empty() && names.iter().all(|name| name.told.is_some()) {
+        if below.is_empty() && names.iter().all(|name| name.reported.is_some()) {
             return Ok(names);
         }
         let with_attributes = with_attributes.then_some(true);
@@ -64,7 +64,7 @@ impl RemoteFolder {
             let name = name.as_bytes().to_vec().into();
             PeerRequest::LookAt { above, name, with_attributes }
         };
-        let own = names.iter_mut().filter(|name| name.told.is_none()).map(|name| {
+        let own = names.iter_mut().filter(|name| name.reported.is_none()).map(|name| {
             let ask = look(self.number, &name.name);
             (LookRequest::Own(name), ask)
         });
@@ -109,7 +109,7 @@ impl RemoteFolder {
         let host = &self.remote_host;
         let (number, (above, name), found) = match (what, answer) {
             (LookRequest::Own(name), Ok((answer, charge))) => {
-                name.told = self.entry_of(answer, charge);
+                name.reported = self.entry_of(answer, charge);
                 return;
             }
             (LookRequest::Below(place), Ok((answer, charge))) => {
@@ -119,7 +119,7 @@ impl RemoteFolder {
                 LookRequest::Folder(number, place),
                 Ok((Answer::Folder { meta, attributes, made_up, is_young, .. }, charge)),
             ) => {
-                let (meta, attributes) = (from_wire(&meta), named(attributes));
+                let (meta, attributes) = (from_wire(&meta), with_system_names(attributes));
                 let is_young = is_young == Some(true);
                 let facts = RemoteFacts { meta, attributes, made_up, is_young };
                 (Some(number), place, Some(Ok(Arc::new(RemoteFolder::new(host, number, facts, charge)))))
@@ -139,15 +139,15 @@ impl RemoteFolder {
                 drop(looked);
                 number.and_then(|number| opened.insert(number, folder));
             }
-            Err(told) => drop(looked.told.insert(name, told)),
+            Err(reported) => drop(looked.reported.insert(name, reported)),
         }
     }
 
     /// The entry of a name, as far as it can be kept.
     fn entry_of(&self, answer: Answer, charge: Charge) -> Option<Box<ListedEntry>> {
         let Answer::Names { mut entries, .. } = answer else { return None };
-        let told = self.name_of(entries.pop()?, &Arc::new(charge)).told?;
-        (told.meta.is_ok() || told.meta == Err(Errno::ENOENT)).then_some(told)
+        let reported = self.name_of(entries.pop()?, &Arc::new(charge)).reported?;
+        (reported.meta.is_ok() || reported.meta == Err(Errno::ENOENT)).then_some(reported)
     }
 
     pub(super) fn looked_early(&self) -> MutexGuard<'_, LookedEarly> {
@@ -157,9 +157,9 @@ impl RemoteFolder {
     /// Names that were looked at early are known now.
     fn take_looked(&self, names: &mut [Name]) {
         let mut looked = self.looked_early();
-        if !looked.told.is_empty() {
-            for name in names.iter_mut().filter(|name| name.told.is_none()) {
-                name.told = looked.told.remove(&name.name);
+        if !looked.reported.is_empty() {
+            for name in names.iter_mut().filter(|name| name.reported.is_none()) {
+                name.reported = looked.reported.remove(&name.name);
             }
         }
     }

@@ -16,7 +16,7 @@ use super::RemoteFolder;
 use super::remote_file::{OpenFile, OpenedAs, RemoteFile, SmallFile};
 use crate::listed::Name;
 use crate::net::folder::convert::from_wire;
-use crate::net::folder::remote_host::{RemoteHost, named};
+use crate::net::folder::remote_host::{RemoteHost, with_system_names};
 use crate::open::held::Attributes;
 use crate::origin::source_host::EarlyFiles;
 use crate::problem::Problem;
@@ -129,8 +129,8 @@ impl RemoteFolder {
             },
         };
         let Some((meta, attributes, charge)) = found else { return Ok(None) };
-        let (told, charge) = (OnceLock::from((meta, attributes)), OnceLock::from(charge));
-        let small = SmallFile { told, charge, ..SmallFile::new(Arc::clone(self), name.name.clone()) };
+        let (reported, charge) = (OnceLock::from((meta, attributes)), OnceLock::from(charge));
+        let small = SmallFile { reported, charge, ..SmallFile::new(Arc::clone(self), name.name.clone()) };
         // Which of several names it is was reported with the listing.
         let Meta { generation, handle, .. } = *listed;
         Ok(Some((RemoteFile::Small(small), Meta { generation, handle, ..meta })))
@@ -140,7 +140,7 @@ impl RemoteFolder {
     fn empty_file_from(&self, answer: Answer, charge: Charge) -> Option<EmptyFile> {
         match answer {
             Answer::File { meta, attributes, .. } if meta.size_bytes.0 == 0 => {
-                Some((from_wire(&meta), named(attributes), charge))
+                Some((from_wire(&meta), with_system_names(attributes), charge))
             }
             Answer::Fault(fault) => {
                 self.remote_host.learn_of_empty_files(&fault);

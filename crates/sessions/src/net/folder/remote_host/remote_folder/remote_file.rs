@@ -15,7 +15,7 @@ use super::RemoteFolder;
 use crate::listed::Coming;
 use crate::net::folder::convert::from_wire;
 use crate::net::folder::remote_host::read_ahead::Follow;
-use crate::net::folder::remote_host::{RemoteHost, named};
+use crate::net::folder::remote_host::{RemoteHost, with_system_names};
 use crate::open::held::Attributes;
 use crate::problem::Problem;
 use crate::run::block_host::BlockHost;
@@ -93,14 +93,14 @@ pub(crate) struct SmallFile {
     /// It is taken as it is by now, whatever was listed, if it is no longer than this; with 0 it must be as it was listed.
     pub(crate) len_max: u32,
     /// What came with its block.
-    pub(crate) told: OnceLock<(Meta, Attributes)>,
+    pub(crate) reported: OnceLock<(Meta, Attributes)>,
     pub(crate) charge: OnceLock<Charge>,
 }
 
 impl SmallFile {
     pub(super) fn new(folder: Arc<RemoteFolder>, name: OsString) -> SmallFile {
-        let (told, charge) = Default::default();
-        SmallFile { folder, name, follows: None, len_max: 0, told, charge }
+        let (reported, charge) = Default::default();
+        SmallFile { folder, name, follows: None, len_max: 0, reported, charge }
     }
 }
 
@@ -112,7 +112,7 @@ impl RemoteFolder {
         }
         let file = self.remote_host.number();
         let opened_as = OpenedAs::Name(Arc::clone(self), name.to_owned());
-        let (answer, charge) = self.remote_host.ask(&self.open_request(file, name), path)?;
+        let (answer, charge) = self.remote_host.request_one(&self.open_request(file, name), path)?;
         self.remote_host.open_file_from(file, answer, charge, opened_as)
     }
 }
@@ -146,7 +146,7 @@ impl RemoteHost {
             Answer::File { meta, attributes, ranges, follows, is_young, .. } => {
                 let ranges =
                     ranges.map(|ranges| ranges.iter().map(|range| (range.start.0, range.end.0)).collect());
-                let (meta, attributes) = (from_wire(&meta), named(attributes));
+                let (meta, attributes) = (from_wire(&meta), with_system_names(attributes));
                 let follows = follows.map(|number| Follow::coming(self, number));
                 let remote_host = Arc::clone(self);
                 let looks = Mutex::default();
@@ -175,7 +175,7 @@ impl RemoteHost {
         path: &Path,
     ) -> Result<OpenFile, Problem> {
         let file = self.number();
-        let (answer, charge) = self.ask(&PeerRequest::OpenPlace { file, place }, path)?;
+        let (answer, charge) = self.request_one(&PeerRequest::OpenPlace { file, place }, path)?;
         self.open_file_from(file, answer, charge, OpenedAs::Place(place))
     }
 }
@@ -230,7 +230,7 @@ impl OpenFile {
         if let Some(look) = self.looks().seen() {
             return Ok(look);
         }
-        match self.remote_host.ask(&PeerRequest::LookAgain(self.number), path)?.0 {
+        match self.remote_host.request_one(&PeerRequest::LookAgain(self.number), path)?.0 {
             Answer::Meta { meta, named, is_young, .. } => {
                 Ok((from_wire(&meta), named.as_ref().map(from_wire), is_young == Some(true)))
             }
