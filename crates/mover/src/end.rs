@@ -37,7 +37,7 @@ fn rest(block: Block, done: u32) -> (u64, u32) {
     (block.at + u64::from(done), block.len - done)
 }
 
-/// What a completion means where the kernel moves any number of bytes.
+/// How a request ends whose completion this is, where the kernel moves any number of bytes; at most `asked` count.
 fn settle_completion(result: Result<u32, Errno>, asked: u32) -> Settled {
     match result {
         Ok(0) => Settled::EndOfData,

@@ -302,8 +302,9 @@ impl Drop for ClaimGuard<'_> {
     }
 }
 
-/// One lane runs in this thread: a short copy starts no other. Where the system gives no more threads there are fewer
-/// lanes, and the report counts them. Those from the first to `most` wait until the path needs them, if ever.
+/// Runs all lanes to their ends, and gives their results. One lane runs in this thread: a short copy starts no other.
+/// Where the system gives no more threads there are fewer lanes. Those from `first` to `most` wait until the path needs
+/// them, if ever.
 pub fn run_all<'run>(
     owner: &'run dyn FileOwner<'run>,
     first: u32,

@@ -87,8 +87,8 @@ pub fn make_task(
     })
 }
 
-/// Shares the source's blocks if that is possible (then both ends are null), or else makes the two ends. On an error the rights
-/// that were taken from others are given back.
+/// Shares the source's blocks if that is possible (then both ends are null), or else makes the two ends. A target that
+/// is written in place is closed to others first; on an error they get their rights back.
 pub fn make_ends(
     run: &MoverRun<'_>,
     source_name: &Path,
@@ -126,6 +126,7 @@ pub enum OpenTarget {
 }
 
 impl OpenTarget {
+    /// The work that the target needs after the last block.
     pub fn into_finish(self) -> Finish {
         match self {
             OpenTarget::StagedFile(staged) => Finish::Commit(staged),
@@ -135,7 +136,8 @@ impl OpenTarget {
         }
     }
 
-    /// Its copy cannot begin. What an earlier run left stays for the next one, unless it takes room that is needed.
+    /// Gives up a target whose copy cannot begin: what was staged is removed. What an earlier run left stays for the
+    /// next one, unless there is no room.
     pub fn give_up(&self, run: &MoverRun<'_>, problem: &Problem) {
         match self {
             OpenTarget::StagedFile(staged)
@@ -153,6 +155,7 @@ impl OpenTarget {
         }
     }
 
+    /// The open file, device or stream; `None` for a stripe and for null.
     fn handle(&self) -> Option<&Arc<Handle>> {
         match self {
             OpenTarget::StagedFile(staged) => Some(&staged.handle),

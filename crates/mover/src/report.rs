@@ -294,8 +294,8 @@ impl Report {
         if self.requests == 0 { 0.0 } else { self.elapsed_ns as f64 / self.requests as f64 }
     }
 
-    /// This report, of what ran after another, as one over both: what was done, waited and paid for is of both, the
-    /// limit and the like are of the last. Status and problems are for who ran them to judge.
+    /// This report with that of an earlier run added: what was done, waited and paid for is of both, the limit and the
+    /// like are of this one. Status and problems are for the caller to judge.
     #[must_use]
     pub fn with_earlier(self, before: &Report) -> Report {
         let later = |ns: u64| ns + before.elapsed_ns;

@@ -46,7 +46,8 @@ const LINKED_MAX: usize = 1 << 16;
 /// What both take at most.
 pub const COUNT_BYTES: usize = 16 << 20;
 
-/// Runs a copy of these sources, and counts beside it.
+/// Runs `copy` and gives its result. Meanwhile the names and bytes of the sources are counted on a thread, where
+/// progress is shown and one of them is a folder.
 pub fn copy_and_count<T>(watch: &Watch, sources: &[Place], options: &Options, copy: impl FnOnce() -> T) -> T {
     let paths: Vec<PathBuf> = sources.iter().filter_map(Place::local_path).map(Path::to_path_buf).collect();
     if !watch.is_shown() || !paths.iter().any(|path| path.is_dir()) {

@@ -373,7 +373,7 @@ impl HostJob {
         tree::finish::close_folders(shared);
     }
 
-    /// Over a long path the other host begins at once.
+    /// Has the host of the sources, if any, send ahead what the walk will request.
     fn read_ahead(&self) {
         let Some(remote_host) = &self.remote_host else { return };
         let find = |path| PathAt::find(&self.platform.disk, path);
@@ -421,6 +421,7 @@ impl HostJob {
         }
     }
 
+    /// The facts about what the user named that all lanes ask for.
     fn named_facts(&self, items: &[Item]) -> NamedFacts {
         NamedFacts {
             backup_names: targets::called_as_backups(items, &self.options),
@@ -485,6 +486,7 @@ impl HostJob {
         }
     }
 
+    /// The plan of these items: named files in groups by their folders, all others for themselves.
     fn pieces_of(&self, items: Vec<Item>, trees: &Trees, request_bytes: u32) -> Plan<Work> {
         let works = targets::named_groups(items, trees.guard.claims(), &self.options);
         let works = works.into_iter().map(|work| match work {

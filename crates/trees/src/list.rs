@@ -73,7 +73,8 @@ impl List {
         !self.has_failed.load(Ordering::Relaxed)
     }
 
-    /// Returns when the list exists and watches its file systems: a file is about to be written.
+    /// Begins the list where it is late, before a file is written, and has it watch its file systems. Further calls do
+    /// nothing.
     pub(crate) fn begin(&self, ledger: &Ledger<'_>, options: &Options, devices: &Devices) {
         if self.is_begun.load(Ordering::Acquire) {
             return;
@@ -86,8 +87,9 @@ impl List {
         self.is_begun.store(true, Ordering::Release);
     }
 
-    /// Where none can be kept (another copy has its list there, or the root takes no new names) the copy goes on
-    /// without, and syncs each file before it gets its name: the list of another copy goes with that.
+    /// The list, begun late; `None` where none can be kept (another copy has its list there, or the root takes no new
+    /// names), with a warning. Then each file is synced before it gets its name: the list of another copy goes with
+    /// that.
     fn make_journal(&self, ledger: &Ledger<'_>, options: &Options) -> Option<TreeJournal> {
         let (folder, path, source) = self.late.as_ref()?;
         match TreeJournal::begin(folder, path, source, options, false) {

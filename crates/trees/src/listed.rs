@@ -77,7 +77,7 @@ impl Name {
         names.into_iter().map(selected).collect()
     }
 
-    /// A name with what another host told of it.
+    /// A name with what another host reported of it.
     pub fn from_remote(name: OsString, kind: Option<FileKind>, reported: ListedEntry) -> Name {
         Name { reported: Some(Box::new(reported)), ..Name::here(name, kind) }
     }

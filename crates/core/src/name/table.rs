@@ -36,6 +36,7 @@ pub struct TableRule {
     pub(super) decide: fn(&NameOptions, &KnownFacts) -> RuleAnswer,
 }
 
+/// A rule of the table: its number, the question and flags for the documents, and the function that answers.
 const fn rule(
     number: u8,
     question: &'static str,

@@ -45,8 +45,8 @@ impl Unverified {
         self.since_ns.is_some_and(|since_ns| existing.ctime_ns >= since_ns)
     }
 
-    /// The same of a file whose source is not known. One that somebody wrote or touched last has the time of just that;
-    /// a copy has its source's time, and got it or its name later.
+    /// Whether a file may have changed by such a copy, where its source is not known. One that somebody wrote or
+    /// touched last has the time of just that; a copy has its source's time, and got it or its name later.
     pub fn may_reach(&self, existing: &Meta) -> bool {
         self.reaches(existing) && (self.loses_times || existing.mtime_ns != existing.ctime_ns)
     }

@@ -237,6 +237,9 @@ fn class_end(text: &[u8]) -> Result<Option<usize>, &'static str> {
     Ok(close.checked_sub(1).filter(|&end| text[end] == b':'))
 }
 
+/// Adds the letters of a class to the set, and gives the text behind its `:]`.
+///
+/// Errors: there is no such class.
 fn add_class<'a>(set: &mut LetterSet, text: &'a [u8]) -> Result<&'a [u8], &'static str> {
     let end = class_end(text)?.unwrap_or(0);
     let (_, has) = CLASSES

@@ -20,7 +20,7 @@ pub fn copy(by: &mut Performer<'_>, source: &Source, sink: &Sink, request: Reque
     performed.settled(|result| settle_copied(by, request, result))
 }
 
-/// What its completion means for the block.
+/// How a request to copy inside the kernel ends. `Unable`: the kernel cannot, and nothing of the block is copied.
 pub fn settle_copied(by: &mut Performer<'_>, request: Request, result: Result<u32, Errno>) -> Settled {
     let result = by.completed(request, result, || unreachable!("files have no O_NONBLOCK"));
     let is_unable = |errno| UNABLE.contains(&errno) || KernelCall::CopyFileRange.is_refused_by(errno);

@@ -186,6 +186,7 @@ impl<'run> Performer<'run> {
         result
     }
 
+    /// Performs a request in this thread, again and again while it says EAGAIN.
     #[cold]
     fn wait_inline(&mut self, request: Request, op: impl Fn() -> Op) -> Result<u32, Errno> {
         loop {
@@ -262,7 +263,8 @@ impl<'run> Performer<'run> {
         })
     }
 
-    /// Submits what was posted, waits for a completion of the engine, and charges the wait to this side. Gives its nanoseconds.
+    /// Submits what was posted, waits a while for a completion of the engine (`WAIT_MAX` at most), and charges the wait
+    /// to this side. Gives its nanoseconds.
     pub fn wait(&mut self, side: PumpSide) -> Result<u64, Errno> {
         let start_ns = self.now_ns();
         // The call hands over what was posted, and waits.

@@ -349,6 +349,7 @@ impl ReceiveLane {
         }
     }
 
+    /// Receives the digest of a block, and ends its request; with `trouble` it fails for that.
     fn sum_of(
         &mut self,
         request: Request,
@@ -437,7 +438,7 @@ impl ReceiveLane {
         Ok((self.is_hashed.then(|| BlockHash::from_bytes(block, bytes)), digest))
     }
 
-    /// The connection is lost: what was requested will not come.
+    /// Forgets all requests, whose replies will not come since the connection is lost, and gives them.
     pub(super) fn forget(&mut self) -> impl Iterator<Item = Request> + use<> {
         self.window.forget();
         (self.posted, self.announced) = (0, 0);

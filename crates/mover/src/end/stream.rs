@@ -18,6 +18,7 @@ pub(super) fn read(handle: &Arc<Handle>, slot: u32, block: Block, done: u32) -> 
     Op::Read { file: Arc::clone(handle), place: TransferPlace::Stream, span, flags: TransferFlags::default() }
 }
 
+/// The operation that writes the rest of a block to a stream.
 pub(super) fn write(handle: &Arc<Handle>, slot: u32, block: Block, done: u32) -> Op {
     let span = span(slot, block, done);
     Op::Write {

@@ -58,7 +58,7 @@ impl StripeEnd {
         part.member.settle_part(part.len, result)
     }
 
-    /// The member that holds a byte of the stripe, and where: what a message tells.
+    /// The member that holds a byte of the stripe, and the offset in it, for messages.
     pub fn member_at(&self, at: u64) -> (&Path, u64) {
         let place = self.map.place(at);
         (&self.members[place.member].0, place.at)

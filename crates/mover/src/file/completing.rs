@@ -188,8 +188,8 @@ fn copy_attributes(original: &Original, staged: &StagedFile, keep: Keep, new: Ne
     }
 }
 
-/// A stream or a device has none to give: the copy gets those of any new file, or keeps those of the file that it
-/// replaces.
+/// Sets the attributes of a copy whose source, a stream or a device, has none: those of any new file, or else those
+/// that the replaced file had. Gives those that were lost.
 fn set_attributes_of_new(staged: &StagedFile, new: New<'_>, given: Given) -> Outcome<Lost> {
     let Handle::Os(file) = &*staged.handle else { return Ok(Lost::default()) };
     if !new.made && given == Given::NOTHING {

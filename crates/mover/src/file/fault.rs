@@ -16,7 +16,7 @@ use datapump_files::disk::FileCalls;
 use datapump_files::holes::sizes;
 use datapump_files::identity;
 
-/// The same for another host that asked for the block.
+/// The fault as it is sent to another host that requested the block.
 pub fn to_wire(fault: PumpFault) -> peer_request::Fault {
     let (errno, words) = match fault.kind {
         FaultKind::Errno(errno) => (Some(ErrorNumber::of(errno)), None),
@@ -45,7 +45,7 @@ pub fn problem_of(run: &MoverRun<'_>, task: &Task, fault: PumpFault) -> Problem 
     }
 }
 
-/// Of a stripe the member is told that the bytes lie on, and where on it.
+/// The name and the fault to report: for a stripe, the member that the bytes lie on and the offset in it.
 fn fault_of_member<'task>(
     task: &'task Task,
     name: &'task Path,

@@ -116,6 +116,7 @@ impl Charges<'_> {
         }
     }
 
+    /// Charges the time since the last charge to the stage at hand.
     fn charge(&mut self) {
         let now_ns = self.run.settings.platform.clock.now_ns();
         let stage = match self.stage {

@@ -38,7 +38,7 @@ pub fn settle(owner: &dyn FileOwner<'_>, task: &Task, complete: bool) {
     settle_in_plan(owner, task);
 }
 
-/// The plan waits no longer for what it brings.
+/// Settles the file in the plan, which waits for it no longer. A further call does nothing.
 pub fn settle_in_plan(owner: &dyn FileOwner<'_>, task: &Task) {
     if task.unshare() {
         owner.plan().settled();

@@ -233,7 +233,7 @@ impl Task {
         self.life().handle_failed()
     }
 
-    /// What stood under the target's name before stands there until this file is committed.
+    /// Whether the entry that had the target's name before keeps it until this file is committed.
     pub fn target_is_kept(&self) -> bool {
         match &self.finish {
             Finish::Commit(staged) => !staged.has_final_name(),

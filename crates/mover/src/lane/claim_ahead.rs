@@ -27,7 +27,7 @@ impl Lane<'_> {
         Ok(claim)
     }
 
-    /// Whether blocks are requested so; what is known of the path by now is followed.
+    /// Whether this lane requests blocks before they are posted. Also has the lane follow the path's round trip of now.
     fn reads_on(&mut self) -> bool {
         let reads_on = reads_on(self.run);
         if let Some(host) = self.run.block_host.as_ref().filter(|_| reads_on) {
@@ -37,6 +37,7 @@ impl Lane<'_> {
         reads_on
     }
 
+    /// Claims what is next; the blocks of a piece are requested at once where this lane requests ahead.
     fn claim_and_request(&mut self) -> Result<Claim<()>, NetFault> {
         let claim = self.worker.claim()?;
         if let Claim::Piece(task, extent) = &claim

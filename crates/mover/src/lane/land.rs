@@ -130,7 +130,7 @@ impl Lane<'_> {
         }
     }
 
-    /// A small file is closed as soon as it is done: a process may have few files open.
+    /// Forgets the task of a small file that is done, so that it is closed: a process may have few files open.
     pub(super) fn release_small(&mut self, slot: u32) {
         if self.run.settings.has_trees && self.is_small(slot) {
             let done = self.tasks[slot as usize].take();
@@ -141,7 +141,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Tells the task what landed; finishes it if that was all.
+    /// Reports the bytes that landed to their task, and finishes the file if they were the last.
     pub(super) fn report_landed(&mut self) {
         let bytes = std::mem::take(&mut self.landed_bytes);
         if let Some(task) = &self.landed_of
@@ -151,7 +151,8 @@ impl Lane<'_> {
         }
     }
 
-    /// An open-ended source has ended; the last block may land later.
+    /// Handles the end of an open-ended source: no more is read, and the file is finished unless its last block is yet
+    /// to land.
     pub(super) fn handle_ended(&mut self, slot: u32, file: u32, at: u64) {
         let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
         debug_assert_eq!(task.number, file);
@@ -188,7 +189,7 @@ impl Lane<'_> {
     }
 }
 
-/// Tells a journal of a block.
+/// Enters a written block in a journal.
 fn note_in_journal(journal: &Journal, block: Block) -> Result<(), Errno> {
     let _stage = within(CpuStage::Metadata);
     journal.landed(block)

@@ -120,7 +120,7 @@ impl Lane<'_> {
         self.settle(request.slot, settled);
     }
 
-    /// What a completion of the engine means for the block.
+    /// How a request ends at its end or ends, by what the engine says.
     #[inline]
     fn settle_completion(&mut self, request: Request, result: Result<u32, Errno>) -> Settled {
         let task = self.tasks[request.slot as usize].as_ref().expect("a slot in use has a task");

@@ -59,7 +59,8 @@ pub fn lets_more_in(existing: &Meta, source: &Meta) -> bool {
     shut_bits(existing, source) != 0
 }
 
-/// How a file gets its bytes, where that is in order. One that takes bytes anywhere can be written where it is.
+/// How a file must be written where its file system takes bytes in order; `None` where it may be written anywhere, as
+/// an existing one with `--inplace` where gaps are taken.
 pub fn needed_order(
     run: &MoverRun<'_>,
     device: impl FnOnce() -> Option<u64>,
@@ -70,7 +71,10 @@ pub fn needed_order(
     (!is_in_place).then_some(takes)
 }
 
-/// Opens a target that is written in order.
+/// Stages a target that is written in order: under a temporary name where its file system renames, else under the final
+/// one, whose file is emptied.
+///
+/// Errors: others could read an existing one while it is written, or it is in use or holds what would be lost.
 pub fn stage_in_order(
     run: &MoverRun<'_>,
     at: FinalName,
@@ -145,7 +149,8 @@ fn stays_open(staged: &StagedFile, original: Option<&Original>, keep: Keep) -> b
     staged.is_in_place() && stays_readable(&staged.handle, original, keep)
 }
 
-/// Closes what exists to others, before it is opened to be written.
+/// Whether an existing target lets somebody read who may not read the source, and its mode cannot be set: others could
+/// read it while it is written. Tried by setting the mode that it has.
 pub fn stays_readable(existing: &Handle, original: Option<&Original>, keep: Keep) -> bool {
     let original = original.filter(|original| keep.mode && original.has_attributes());
     let (Handle::Os(file), Some(original)) = (existing, original) else { return false };
@@ -157,7 +162,7 @@ pub fn stays_readable(existing: &Handle, original: Option<&Original>, keep: Keep
 }
 
 impl Closed {
-    /// Nothing was written to it.
+    /// Gives the file back the owner and mode that it had, since nothing was written to it.
     pub fn undo(&self) -> Outcome<()> {
         let to = AttributeHolder::Open(self.handle.os());
         let now = to.meta()?;

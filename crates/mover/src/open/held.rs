@@ -192,7 +192,7 @@ pub fn rewritten() -> SourceChange {
 }
 
 impl Held {
-    /// What was told of a file of another system.
+    /// The metadata and attributes that another system reported of the file, if one did.
     pub fn reported(&self) -> Option<(&Meta, &Attributes)> {
         self.elsewhere().and_then(|file| file.reported())
     }

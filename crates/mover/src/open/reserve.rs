@@ -25,6 +25,7 @@ pub fn rehearsed(run: &MoverRun<'_>, ranges: Option<ByteRanges>) -> Option<ByteR
     }
 }
 
+/// The first `most` bytes of these ranges.
 fn first_bytes(ranges: &[(u64, u64)], most: u64) -> ByteRanges {
     let mut left = most;
     let mut first = |&(start, end): &(u64, u64)| {

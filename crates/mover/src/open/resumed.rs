@@ -62,7 +62,7 @@ pub fn resume_request(run: &MoverRun<'_>, original: Option<&Original>, how: How)
     })
 }
 
-/// With `--no-resume` nothing is left of an earlier copy of the file, also where this one takes no name beside it.
+/// Removes what an earlier run left of the file if `--no-resume` is set, also where this one takes no name beside it.
 pub fn forget(run: &MoverRun<'_>, folder: impl FnOnce() -> Option<Folder>, name: &OsStr, path: &Path) {
     if !run.settings.options.durability.no_resume || !run.settings.writes {
         return;

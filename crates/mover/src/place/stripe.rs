@@ -111,7 +111,9 @@ impl Stripe {
         members.into_iter().chain([self.descriptor.clone()]).collect()
     }
 
-    /// What it is as a source.
+    /// Looks at the members as a source: their attributes, and the bytes of the whole.
+    ///
+    /// Errors: one is missing, or they make no stripe.
     pub fn source(&self, disk: &Disk) -> Result<StripeSource, Problem> {
         let members = self.members(disk)?;
         let metas = members
@@ -124,7 +126,9 @@ impl Stripe {
         Ok(StripeSource { members, metas, bytes })
     }
 
-    /// What it is as a target.
+    /// Finds the members as a target; some may not exist yet.
+    ///
+    /// Errors: they make no stripe, or two are one file.
     pub fn target(&self, disk: &Disk) -> Result<StripeTarget, Problem> {
         let members = self.members(disk)?;
         let ats = members
@@ -263,7 +267,7 @@ impl StripeMembers {
         Problem::new(Class::Usage, Operation::Open, &self.descriptor, words)
     }
 
-    /// Files and devices have no length in common; and a member that is the descriptor would be written over.
+    /// Errors: members are of two kinds, one is the descriptor, or two are one file.
     fn check_alike<'meta>(
         &self,
         metas: impl Iterator<Item = Option<&'meta Meta>> + Clone,
@@ -367,7 +371,7 @@ impl StripeSource {
         }
     }
 
-    /// Another for other members, for another order of them and another chunk: a copy that is resumed is of this one.
+    /// A number that differs for other members, another order of them, and another chunk: by it a copy is resumed.
     fn number(&self) -> u64 {
         let mut hash = blake3::Hasher::new();
         hash.update(&self.members.map.chunk_bytes().to_le_bytes());
@@ -406,6 +410,7 @@ impl StripeTarget {
     }
 }
 
+/// Errors: a member is a block device, and these are not allowed.
 fn check_devices<'meta>(
     members: &StripeMembers,
     metas: impl Iterator<Item = Option<&'meta Meta>>,

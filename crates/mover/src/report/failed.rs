@@ -39,7 +39,9 @@ impl fmt::Debug for JobFailed {
 
 impl std::error::Error for JobFailed {}
 
-/// Runs, and checks how it ended.
+/// Runs a job by `run`.
+///
+/// Errors: its exit status is not 0; the error has the report and the first problem.
 pub fn run_checked(
     run: impl FnOnce(&(dyn Fn(Event) + Sync)) -> Report,
     events: &(dyn Fn(Event) + Sync),

@@ -46,7 +46,7 @@ fn empty() -> Histogram<u64> {
     Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, FIGURES).expect("the bounds are in order: a constant")
 }
 
-/// The histograms of all lanes as one. `None` if none were kept.
+/// The figures of source and sink over all lanes, from their histograms added up. `None` if none were kept.
 pub fn merge_latencies<'lane>(lanes: impl Iterator<Item = &'lane LaneLatencies>) -> Option<Latencies> {
     let sum = lanes.fold(None, |sum: Option<(Histogram<u64>, Histogram<u64>)>, lane| {
         let (mut source, mut sink) = sum.unwrap_or_else(|| (empty(), empty()));
@@ -57,7 +57,7 @@ pub fn merge_latencies<'lane>(lanes: impl Iterator<Item = &'lane LaneLatencies>)
     sum.map(|(source, sink)| Latencies { source: figures(&source), sink: figures(&sink) })
 }
 
-/// `None` for an end without requests.
+/// The figures of a histogram; `None` for an end without requests.
 fn figures(of: &Histogram<u64>) -> Option<Latency> {
     (!of.is_empty()).then(|| Latency {
         p50: of.value_at_quantile(0.5),

@@ -117,7 +117,7 @@ impl Report {
         adjusted.into_iter().chain(made)
     }
 
-    /// Files that stay as they are at the target, by why they do.
+    /// How many files stay as they are at the target, by the reason in words.
     fn staying_files(&self) -> [(u64, &'static str); 3] {
         let kept = self.files_newer + self.files_existing;
         [

@@ -13,7 +13,7 @@ use crate::problem::{Operation, Problem};
 
 const WRITABLE: &str = "mount it writable (mount -o remount,rw), or choose another target";
 
-/// A problem with what it follows from. Of another host nothing is known here.
+/// Adds to the message what may have caused its error number. A problem of another host stays as it is.
 pub fn with_cause(mut problem: Problem) -> Problem {
     let words = match problem.cause.filter(|_| problem.host.is_none()) {
         Some(errno) => match disk::proc_words(Errno(errno)) {
@@ -65,7 +65,8 @@ fn refused_calls(operation: Operation, errno: Errno) -> Option<String> {
     })
 }
 
-/// Most calls with another way cannot be the reason, and containers refuse some of them to all programs.
+/// Whether a call that the sandbox refuses may be why the operation failed. Most calls that have another way cannot,
+/// and containers refuse some of them to all programs.
 fn may_cause(call: KernelCall, operation: Operation) -> bool {
     match call {
         KernelCall::Linkat => {

@@ -61,7 +61,7 @@ impl Drop for GateGuard<'_> {
 }
 
 impl LaneGate {
-    /// Of the lanes that are open at first so many cannot be missed.
+    /// A gate for a number of lanes in this range. The job needs `first` of them: these are let in at once.
     pub fn new(first: u32, range: LaneRange, round_trip_ns: u64) -> LaneGate {
         let LaneRange { at_first, most } = range;
         let open = at_first.clamp(first, most);

@@ -11,8 +11,8 @@ const WORDS: &str = "not written; this server may only be written to, and does n
 /// EIO: the disk is at fault, not a name.
 const DISK_ERROR: i32 = 5;
 
-/// The same problem without what tells of names at the target: operation, error number, class and words. What the client
-/// itself has, what changed there, a full disk, a broken one and attributes that were lost are told as they are.
+/// This problem without what tells of names at the target: operation, error number, class and words. A problem of the
+/// client itself, of a change there, a full or broken disk or lost attributes stays as it is.
 pub fn without_cause(problem: Problem) -> Problem {
     let is_of_client = problem.host.is_some() || problem.path.is_none() || problem.lost.is_some();
     let is_of_names = match problem.class {

@@ -24,7 +24,8 @@ pub struct TargetDisk {
 }
 
 impl TargetDisk {
-    /// Asks each file system once, and only what its type leaves open.
+    /// How the file systems of these places take files, and the type of the only one. Each is asked once, and only what
+    /// its type leaves open.
     pub fn from_places<'at>(places: impl Iterator<Item = &'at PathAt>) -> TargetDisk {
         let (mut disk, mut devices) = (TargetDisk::default(), BTreeSet::new());
         let mut last: Option<&Arc<File>> = None;
@@ -96,7 +97,8 @@ pub fn message(takes: InOrder, options: &Options, target: &str) -> String {
     )
 }
 
-/// Whether the loss of an attribute was reported by that line: all but those that were asked for by value.
+/// Whether the loss of an attribute is covered by the line about the whole target ([`message`]): all but those that
+/// were asked for by value.
 pub fn is_reported(kind: AttributeKind, given: &Given) -> bool {
     match kind {
         AttributeKind::Mode => given.permissions.is_none(),

@@ -218,7 +218,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Reports in one line what was left out for that, unless `--quiet` is set.
+    /// Reports in one line, once, which mounts `--one-file-system` left out, unless `--quiet` is set.
     pub fn report_mounts(&self) {
         let mounts = std::mem::take(&mut self.tally().mounts);
         let named = mounts.iter().take(MOUNTS_NAMED).map(|path| format!("'{}'", shown_path(path)));

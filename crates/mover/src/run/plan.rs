@@ -273,7 +273,7 @@ impl<Work> Plan<Work> {
 }
 
 impl<Work> Claim<Work> {
-    /// The same claim; its work goes to `keep`.
+    /// This claim without its work, which `keep` gets.
     pub fn keeping_work(self, keep: impl FnOnce(Work)) -> Claim<()> {
         match self {
             Claim::Piece(task, extent) => Claim::Piece(task, extent),

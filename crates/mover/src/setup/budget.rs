@@ -245,6 +245,7 @@ impl OverBudget {
         Problem::new(Class::Refused, Operation::Read, path, self.message())
     }
 
+    /// The words for what is over the budget, with advice.
     pub fn message(self) -> &'static str {
         match self {
             OverBudget::Bytes(Holder::Server) => {

@@ -64,7 +64,7 @@ pub struct Defaults {
 }
 
 impl Options {
-    /// What holds where nothing is asked.
+    /// The defaults for sources of this kind: lanes, depths and the size of requests.
     pub fn defaults(reads: Reads) -> Defaults {
         let (source_depth, source_depth_max, sink_depth) = (DEPTH, DEPTH, DEPTH);
         let files =

@@ -157,7 +157,7 @@ impl Options {
         Ok(())
     }
 
-    /// What copies are given, and what is left as it is.
+    /// Errors: permissions or owners are both given by value and left out.
     fn check_given(&self) -> Result<(), String> {
         if self.attributes.permissions.is_some() && !self.attributes.keep.mode {
             return Err(
@@ -191,7 +191,8 @@ impl Options {
         Ok(())
     }
 
-    /// What goes from the source must be known to be at the target.
+    /// Errors: the source's files are to be removed, with an option under which nothing shows that their copies are at
+    /// the target.
     fn check_removal(&self) -> Result<(), String> {
         let (removal, leave_out) = ("--remove-source-files", "leave one of them out");
         let why = if self.deletion.delete {

@@ -99,7 +99,7 @@ impl Platform {
         Platform { clock: Clock::Sim(clock), ..Platform::real() }
     }
 
-    /// A simulated one.
+    /// A platform whose clock and disk are simulated.
     pub fn simulated(simulation: Simulation) -> Platform {
         Platform {
             disk: Disk::Sim(Arc::clone(&simulation.disk)),

@@ -16,6 +16,7 @@ impl Alive {
         *self.0.lock().entry(folder).or_default() += 1;
     }
 
+    /// Takes one open folder back that was added; the last one removes its entry.
     pub(crate) fn remove(&self, folder: FileId) {
         let mut counts = self.0.lock();
         let count = counts.get_mut(&folder).expect("it was added");

@@ -181,8 +181,9 @@ impl BackupPlace {
         self.way_down.folders.contains(&folder)
     }
 
-    /// The folder for backups of what lies in this folder of the tree; none where they lie beside. One lane after the
-    /// other: what is no folder there gets another name, which must not happen to the folder that then takes it.
+    /// Opens or makes the folder for backups of what lies in this folder of the tree; none where they lie beside. One
+    /// lane after the other: what is no folder there gets another name, which must not happen to the folder that then
+    /// takes it.
     pub(crate) fn below(
         &self,
         settings: &Settings<'_>,
@@ -225,7 +226,7 @@ fn no_backup_problem(settings: &Settings<'_>, path: &Path, errno: Errno) -> Prob
     Problem::system(Operation::BackUp, path, errno.0)
 }
 
-/// Why a name is not set aside. A link to what is mounted on it leaves a file system, too.
+/// The problem of a name that could not be set aside. EXDEV may be a mount on the name itself, which is said then.
 pub(crate) fn not_set_aside(
     settings: &Settings<'_>,
     folder: &File,

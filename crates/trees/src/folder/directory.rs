@@ -146,6 +146,7 @@ impl Directory {
         self.root.visited.has_name(self.folder_key, name)
     }
 
+    /// Whether the source folder has a name: by its record, or by a look.
     fn source_has(&self, name: &OsStr) -> Result<bool, Problem> {
         // A folder of this host is asked at once.
         if let Some(has) = self.has_recorded(name).filter(|_| !self.source.is_here()) {
@@ -185,13 +186,15 @@ impl Directory {
         !is_list && claims.claim(&folder, entry, name)
     }
 
-    /// The same of a name that this run has just given, `is_new` where nothing stood.
+    /// Claims a name that this run has just given as [`Self::claim`] does; `is_new` where nothing had it before.
     pub(crate) fn claim_written(&self, entry: &Meta, name: &OsStr, is_new: bool) -> bool {
         self.claims.iter().filter(|_| is_new).for_each(|claims| claims.note_made(name));
         self.claim(entry, name)
     }
 
-    /// The same of what was just made without looking at it, `is_new` where nothing stood.
+    /// Claims what was just made without looking at it; `is_new` where nothing had the name before.
+    ///
+    /// Errors: the entry belongs to another name, or cannot be looked at.
     pub(crate) fn claim_made(&self, name: &OsStr, is_new: bool) -> Result<(), Problem> {
         let (Some(target), true) = (&self.target, self.claims.is_some()) else { return Ok(()) };
         match names::metadata(&*target.file()?, name) {
@@ -210,7 +213,7 @@ impl Directory {
         }
     }
 
-    /// A branch whose listing is still to be done.
+    /// A folder of a walk, whose listing is still to be done.
     pub(crate) fn new(
         parent: Option<&Arc<Directory>>,
         root: &Arc<Root>,
@@ -298,7 +301,7 @@ impl Directory {
         self.looked_at.lock().get(name).copied()
     }
 
-    /// Of names that were listed, those that did not come before.
+    /// The listed names that were not dealt with in this run; they count as dealt with from now on.
     pub(crate) fn take_new_names(&self, names: Vec<Name>) -> Result<Vec<Name>, Problem> {
         let origin = self.source.origin()?;
         let visited = &self.root.visited;

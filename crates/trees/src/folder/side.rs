@@ -94,7 +94,7 @@ impl FolderSide {
         FolderSide::shared_root(path, Arc::new(file), keeper)
     }
 
-    /// The same of a folder that others use too.
+    /// The root of a tree, from an open folder that others use too.
     pub(crate) fn shared_root(
         path: &Path,
         file: Arc<File>,
@@ -104,7 +104,7 @@ impl FolderSide {
         FolderSide::root_with(path, &file, StateLock::default(), root, keeper)
     }
 
-    /// The root of one tree of many, which was just opened and does not stay open.
+    /// The root of one tree of many, just opened: it is closed when others need the file, and `opens` opens it again.
     pub fn reopenable_root(
         path: &Path,
         file: File,
@@ -178,7 +178,7 @@ impl FolderSide {
         self.child_of(&Name::here(name.to_owned(), None))
     }
 
-    /// The same of a name that was listed.
+    /// Opens a folder in this one by a name that was listed, as [`Self::child`] does.
     pub(crate) fn child_of(self: &Arc<FolderSide>, listed: &Name) -> Result<Arc<FolderSide>, Problem> {
         self.child_by(listed, true)
     }
@@ -225,7 +225,7 @@ impl FolderSide {
         Ok(below)
     }
 
-    /// The same root of a source, just opened, in which these links are followed, and in all folders below.
+    /// This root, just opened, with these links followed in it and in all folders below.
     pub fn following(mut self: Arc<FolderSide>, links: FollowLinks) -> Arc<FolderSide> {
         let side = Arc::get_mut(&mut self).expect("it was just opened");
         if let SidePlace::Here { follow, .. } = &mut side.place {
@@ -234,7 +234,7 @@ impl FolderSide {
         self
     }
 
-    /// The same folder, just opened, with the names that the user gave in it.
+    /// This folder, just opened, with the names that the user gave in it.
     pub(crate) fn with_given(mut self: Arc<FolderSide>, given: GivenNames) -> Arc<FolderSide> {
         let side = Arc::get_mut(&mut self).expect("it was just opened");
         side.given = Some(Arc::new(given));
@@ -246,7 +246,7 @@ impl FolderSide {
         own_name(self.given.as_deref(), name)
     }
 
-    /// The same folder, just opened, with what it takes of a session's part for as long as it lives: also after its
+    /// This folder, just opened, with a charge to the session that it holds for as long as it lives: also after its
     /// number was given back, while folders below it are open.
     pub fn charged(mut self: Arc<FolderSide>, charge: Charge) -> Arc<FolderSide> {
         Arc::get_mut(&mut self).expect("it was just opened").charge = Some(charge);
@@ -292,7 +292,7 @@ impl FolderSide {
         self.is_young
     }
 
-    /// What the folder is now, whatever its name means.
+    /// The folder's metadata of now, of what is open, whatever its name means.
     pub(crate) fn now(&self) -> Result<Meta, Problem> {
         match &self.place {
             SidePlace::Here { .. } => {
@@ -362,6 +362,7 @@ impl FolderSide {
         OriginFolder { file: open, follow, depth, given: self.given.clone() }
     }
 
+    /// The open folder of this host, if it is open now.
     fn if_open(&self) -> Option<Arc<File>> {
         let SidePlace::Here { open, root, .. } = &self.place else {
             unreachable!("a folder of another host is no open file")
@@ -400,6 +401,9 @@ impl FolderSide {
         }
     }
 
+    /// Opens the folder again in its parent.
+    ///
+    /// Errors: it is another folder by now.
     fn open_again(&self, parent: &Arc<File>, stays_open: bool) -> Result<Arc<File>, Problem> {
         let above = self.parent.as_deref().expect("a root is open").as_origin(Arc::clone(parent));
         let opened = match self.looking() {
@@ -451,7 +455,7 @@ impl FolderSide {
         self.path_below(root.unwrap_or(Path::new("")))
     }
 
-    /// The same of a name in this folder.
+    /// The path of a name in this folder, for messages.
     pub(crate) fn path_of(&self, name: &OsStr) -> PathBuf {
         self.path().join(self.own(name))
     }

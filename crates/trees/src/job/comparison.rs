@@ -84,6 +84,7 @@ fn swapped(first: &Place, second: &Place) -> Option<String> {
     Some(format!("pump verify {} {}", typed(first)?, typed(second)?))
 }
 
+/// The place as it is typed in a shell; `None` if that cannot be shown.
 fn typed(place: &Place) -> Option<String> {
     let shown = place.to_string();
     match place {

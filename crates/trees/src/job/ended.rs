@@ -223,7 +223,7 @@ impl HostJob {
     }
 }
 
-/// As cmp: 0 the same, 1 different, 2 trouble.
+/// The exit status of a comparison, as of cmp: 0 the same, 1 different, 2 trouble.
 fn comparison_status(problems: &BTreeMap<Class, u64>) -> Status {
     if problems.is_empty() {
         Status::Done

@@ -87,6 +87,8 @@ impl HostJob {
     }
 
     /// Finds out how the target's file system takes files. Where that is in order, holes are written as zeros.
+    ///
+    /// Errors: options that such a file system cannot do.
     fn find_in_order(&mut self, items: &[Item]) -> Result<(), Problem> {
         let makes_files = self.work == JobKind::Copy && !self.options.dry_run;
         if !makes_files || self.options.measuring.rehearsal_bytes.is_some() {
@@ -114,7 +116,8 @@ impl HostJob {
         }
     }
 
-    /// The target as it was found before. Somebody else may have made what was missing above it.
+    /// The target as it was found before; found once more where folders above it were missing, which somebody may have
+    /// made meanwhile.
     fn found_again(&self) -> Result<Option<PathAt>, Problem> {
         let Some(path) = self.target.local_path() else { return Ok(None) };
         match (&self.found, &self.above) {
@@ -135,7 +138,8 @@ impl HostJob {
         Ok(promised.map(|promised| (above, promised)))
     }
 
-    /// The folders are made when nothing refuses the copy any more, and something is there to be copied.
+    /// The items of a job whose target is in a folder that is missing. The missing folders are made, unless the copy is
+    /// refused, or nothing is copied, or it is a dry run.
     fn items_in_new_folder(
         &self,
         above: &PathAbove,
@@ -154,6 +158,9 @@ impl HostJob {
         Problem::system(Operation::Make, self.target.local_path().unwrap_or(Path::new("")), errno.0)
     }
 
+    /// The items of a job whose target was found there.
+    ///
+    /// Errors: options that they do not allow.
     fn items_at(&self, found: Option<&PathAt>, select: &Select) -> Result<JobItems, Problem> {
         let items =
             targets::resolve_items(&self.hosts(), &self.sources, &self.target, found, &self.options, select)?;
@@ -213,7 +220,7 @@ impl HostJob {
     }
 }
 
-/// A socket is left out, whatever stands in its place.
+/// Refuses a folder in the place of an entry that was named. A socket is left out, whatever exists in its place.
 fn check_entry_place(item: &Item) -> Result<(), Problem> {
     match &item.target {
         Target::Entry(at) | Target::File(at)

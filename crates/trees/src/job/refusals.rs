@@ -24,8 +24,8 @@ impl HostJob {
         self.read_ahead();
     }
 
-    /// What a program asks for beside the options: a hook takes the hash's place, and pieces are of one file, whose
-    /// other bytes stay.
+    /// Refuses a hook with `--verify`, since it takes the hash's place, and pieces unless they are of one source whose
+    /// other bytes at the target stay.
     pub(super) fn check_pieces(&self) -> Result<(), Problem> {
         if self.hook.is_some() && self.options.durability.verify {
             return Err(Problem::usage("a job with a hook hashes nothing: it cannot verify"));
@@ -79,7 +79,7 @@ impl HostJob {
         is_folder.then_some(there)
     }
 
-    /// Flags for files that a copy makes, or that it reads on this host, where it has none.
+    /// Refuses flags for files that are made, or read on this host, where the item has none.
     pub(super) fn check_flags_heeded(&self, item: &Item) -> Result<(), Problem> {
         let options = &self.options;
         let is_made = matches!(item.target, Target::File(_) | Target::Tree(_) | Target::Entry(_));
@@ -104,7 +104,7 @@ impl HostJob {
         }
     }
 
-    /// A link that is named may be followed; one that leads out of where it stands is not for `--safe-links`.
+    /// Refuses a named link that leads out of its folder, with `--safe-links`.
     pub(super) fn check_safe_names(&self) -> Result<(), Problem> {
         let paths =
             self.sources.iter().filter_map(Place::local_path).filter(|_| self.options.links.safe_links);
@@ -118,7 +118,7 @@ impl HostJob {
         }
     }
 
-    /// Only files are read back. A device has been written where it stands, and what a stream took is gone.
+    /// Refuses `--verify` for a target that cannot be read back: a device, a stripe, a stream.
     pub(super) fn check_verify(&self, item: &Item) -> Result<(), Problem> {
         let words = match item.target {
             Target::File(_) | Target::Tree(_) | Target::Compare(_) | Target::Entry(_) => return Ok(()),

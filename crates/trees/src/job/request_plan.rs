@@ -235,7 +235,7 @@ pub(crate) fn max_null_blocks(items: &[Item], request_bytes: u32) -> Option<u64>
     sum.filter(|_| !items.is_empty())
 }
 
-/// Of the side that gives another host what it asks for: blocks are sent in the order of the asking.
+/// The request plan of a side that serves reads: blocks are sent in the order in which they are requested.
 pub(crate) fn for_serving(options: &Options, has_streams: bool) -> Shape {
     let usual = Options::defaults(Reads::ForAnother);
     let shape = Shape {
@@ -253,8 +253,8 @@ pub(crate) fn for_serving(options: &Options, has_streams: bool) -> Shape {
     Shape { source_depth_max: shape.source_depth, ..shape }
 }
 
-/// Large files of a tree are moved by as many lanes as bytes are computed on, else one: more of them in flight cost
-/// speed on one serial device.
+/// How many lanes may move pieces of large files at a time: in a tree as many as bytes are computed on, else one, since
+/// more of them in flight cost speed on one serial device.
 pub(crate) fn lanes_for_pieces(options: &Options, has_trees: bool, hashes: bool) -> usize {
     match options.tuning.lanes {
         _ if !has_trees => usize::MAX,
@@ -277,7 +277,7 @@ pub(crate) fn source_facts(items: &[Item], remote_host: bool) -> Reads {
     items.iter().map(of_item).max().unwrap_or(Reads::Files)
 }
 
-/// A copy of less than one request needs no larger slots, and no memory for them.
+/// The size of requests: the usual one, or less where all items are known to be shorter.
 fn request_bytes(items: &[Item], usual: u32) -> u32 {
     const PAGE_BYTES: u64 = 4096;
     let largest = items.iter().filter_map(Item::bytes).max().unwrap_or(0);

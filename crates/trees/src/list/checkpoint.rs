@@ -180,7 +180,8 @@ impl Checkpoint {
         thread.map(JoinHandle::join);
     }
 
-    /// All was synced by somebody else, and that ended well.
+    /// Adds the marks of all waiting files, since somebody else has synced everything. Nothing is added once a sync
+    /// failed.
     pub(crate) fn mark_all_synced(&self) {
         let mut state = locked(&self.book.state);
         let waiting = std::mem::take(&mut state.waiting);
@@ -251,6 +252,7 @@ enum MarkCounts {
 }
 
 impl Book {
+    /// When the mark of a file counts: at once, after the next sync, or never.
     fn counts(&self, device: u64, written: Written) -> MarkCounts {
         let is_in_known_mount = self.device == Some(device);
         match (self.sync, written) {

@@ -355,6 +355,7 @@ fn ignored(name: &Path, why: &str) -> String {
     )
 }
 
+/// The warning that no list can be kept for this reason, with what the next run does.
 fn doubtful(path: &Path, why: &str, options: &Options) -> String {
     let path = shown_path(path);
     let next = match options.comparison.update {

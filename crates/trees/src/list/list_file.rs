@@ -42,7 +42,8 @@ pub(crate) fn unverified_in(folder: &File) -> Option<Unverified> {
     Some(Unverified::since_ns(origin(&held).0))
 }
 
-/// The same of a folder above: there only what this user or root alone can have put there.
+/// Since when a folder may be unverified by a list in a folder above it: only one that this user or root alone can have
+/// put there counts.
 pub(crate) fn unverified_by_above(folder: &File) -> Option<Unverified> {
     let existing = names::metadata(folder, OsStr::new(LIST_NAME)).ok()?;
     let is_of_root = existing.uid == 0 || existing.uid == rustix::process::geteuid().as_raw();
@@ -75,7 +76,7 @@ pub(crate) fn header_in(file: &File) -> Option<Header> {
     Header::decode(&bytes[..count])
 }
 
-/// The same of one that is believed. An error: why it is not.
+/// Opens the list in a folder, if there is one. The inner error: why it is not believed to be this user's.
 pub(crate) fn open_own(folder: &Arc<File>) -> Option<Result<File, &'static str>> {
     let (file, meta) = open_list(folder)?;
     Some(match why_not_own(&Folder::Os(Arc::clone(folder)), &meta) {

@@ -101,6 +101,8 @@ impl<'run> Swept<'run> {
         })
     }
 
+    /// Removes a name if a killed run left it: a temporary file with its journal, or a journal alone. What a pump uses
+    /// or can resume stays.
     fn remove(&self, name: &OsStr) {
         let folder = &self.folder;
         let Ok(meta) = folder.metadata(name) else { return };

@@ -68,8 +68,9 @@ pub(super) fn resolve_entry(
     }
 }
 
-/// A device is more than its name, and programs write to what they have open by such a name: a link in its place would
-/// lead them elsewhere.
+/// The target of what is dealt with as in a tree.
+///
+/// Errors: a link would take the place of a device, or of a name of what programs have open.
 fn entry_target(at: PathAt, is_link: bool) -> Result<Target, Problem> {
     let words = match at.metadata_of_name().map(|meta| meta.kind) {
         _ if !is_link => return Ok(Target::Entry(at)),

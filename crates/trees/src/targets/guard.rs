@@ -123,7 +123,7 @@ impl Guard {
         guard
     }
 
-    /// The same for a run, which also knows what the targets show and whose their names are.
+    /// The guard of a run, which also knows what the targets show and to which source their names belong.
     pub(crate) fn for_run(items: &[Item], rules: GuardRules<'_>, other: Option<&dyn SourceHost>) -> Guard {
         let mut guard = Guard {
             shown: shown::folders_shown_in_targets(items, rules),
@@ -279,6 +279,7 @@ impl ReadSource {
         }
     }
 
+    /// The words why an entry is not replaced or written into.
     fn words(&self, how: Destruction) -> String {
         let role = self.role();
         let is = if role.starts_with("what") || self.is_folder { "is" } else { "is the same file as" };

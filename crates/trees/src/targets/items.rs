@@ -75,7 +75,7 @@ pub(crate) fn resolve_items(
     Ok((items, problems))
 }
 
-/// What only folders have cannot be removed or listed of files.
+/// Refuses flags that remove or list what only folders have, where no source is a folder.
 fn refuse_flags_of_folders(items: &[Item], options: &Options) -> Result<(), Problem> {
     if items.is_empty() || items.iter().any(Item::is_tree) {
         return Ok(());
@@ -255,7 +255,8 @@ fn refuse_unsafe_link(
     }
 }
 
-/// What a run would tell when it opens the folder of a target. One that it would make may be missing.
+/// Refuses an item as a run would when it opens the folder of its target. A folder that the run would make may be
+/// missing.
 pub(crate) fn check_target_folder(item: &Item, options: &Options) -> Result<(), Problem> {
     let (operation, at, path) = match &item.target {
         _ if item.is_left_out => return Ok(()),
@@ -271,7 +272,7 @@ pub(crate) fn check_target_folder(item: &Item, options: &Options) -> Result<(), 
     }
 }
 
-/// A file that cannot get its name, as far as nothing has to be tried.
+/// Refuses a file that cannot get its name, as far as nothing has to be tried.
 fn check_final_name(item: &Item, folder: &Folder, options: &Options) -> Result<(), Problem> {
     let Target::File(at) = &item.target else { return Ok(()) };
     let stays = options.durability.inplace && at.metadata_of_name().is_ok();

@@ -108,7 +108,7 @@ impl Claims {
         made.insert(hasher.hash_one(name));
     }
 
-    /// A new entry of a file that has several.
+    /// Notes that a file got one more name in this folder, which is its own from now on.
     pub(crate) fn add(&self, entry: &Meta, name: &OsStr) {
         let mut claimed = self.0.lock();
         let ClaimedNames { owners, entries, .. } = &mut *claimed;
@@ -153,6 +153,7 @@ impl EntryNames {
     }
 }
 
+/// How many names of this folder each file with several has.
 fn counted(folder: &File) -> HashMap<FileId, usize> {
     let mut entries = HashMap::new();
     each_name(folder, |name| {

@@ -10,8 +10,8 @@ use crate::problem::shown_path;
 use crate::setup::options::{Options, Update};
 use datapump_files::disk::{PathAt, names};
 
-/// A folder below which the source has no name yet, although the flags are those of a mirror, or the folder holds what
-/// the source holds: a second run of a command that made it. Both spellings are said.
+/// The notice that a folder is copied into another one, where perhaps its content was meant: the flags are those of a
+/// mirror, or a second run of a command would do that. `None` where the name already exists.
 pub(super) fn nesting_notice(
     source: &Place,
     folder: &PathAt,

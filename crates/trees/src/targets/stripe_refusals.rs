@@ -58,7 +58,7 @@ fn unfit_flag(options: &Options) -> Option<&'static str> {
     asked.into_iter().find(|(is_asked, _)| *is_asked).map(|(_, flag)| flag)
 }
 
-/// A source that is a part of the target, or the reverse, would be written over while it is read.
+/// Refuses a source that is a part of the target, or the reverse: it would be written over while it is read.
 pub(crate) fn check_members_apart(
     hosts: &Hosts<'_>,
     source: &Place,
@@ -86,7 +86,7 @@ pub(crate) fn check_members_apart(
     }
 }
 
-/// One stripe holds one source.
+/// Refuses several sources for one stripe.
 pub(crate) fn check_single_source(sources: &[Place], target: &Place) -> Result<(), Problem> {
     match target {
         Place::Stripe(_) if sources.len() > 1 => {

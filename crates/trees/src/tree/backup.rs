@@ -57,7 +57,8 @@ impl<'run> TakenName<'run> {
         TakenName { folder, name, by: None, source: None, has_others: false }
     }
 
-    /// What takes the name was made, but for that, of a source with these attributes.
+    /// A name that is taken by `made`, which is complete but for its name, and was made of a source with these
+    /// attributes.
     pub(crate) fn from_made(
         shared: &Shared<'_>,
         folder: &'run File,
@@ -72,7 +73,7 @@ impl<'run> TakenName<'run> {
         TakenName { folder, name, by, source: source.map(id), has_others }
     }
 
-    /// What takes the name is a file that has, or had, another one.
+    /// A name that is taken by a further link to a file.
     pub(crate) fn from_link(
         shared: &Shared<'_>,
         folder: &'run File,
@@ -168,7 +169,8 @@ pub(crate) fn sum_of(sources: &[Place]) -> u64 {
     sources.iter().fold(0, sum)
 }
 
-/// The same where another host writes, to which sources of several hosts may be copied.
+/// A sum of sources for another host that writes, to which sources of several hosts may be copied: with the name of
+/// this host.
 pub fn sum_for_others(sources: &[Place]) -> u64 {
     let host = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
     fnv(sum_of(sources), &host)
@@ -268,6 +270,7 @@ impl BackupNames<'_> {
         }
     }
 
+    /// Whether the source has a name that a backup would take; `None` where that cannot be known.
     fn source_has(&self, backup: &OsStr) -> Option<bool> {
         let Some(source) = self.source else { return Some(false) };
         let ask = || {
@@ -307,7 +310,7 @@ fn tells_apart(existing: NamedEntry<'_>, backup: NamedEntry<'_>) -> bool {
     !may_fold(backup) || may_fold(existing)
 }
 
-/// Tells and counts a backup, which lies in the folder of the name, or in that of all backups, seen from the target.
+/// Counts and reports a backup, which lies in the folder of the name, or in that of all backups, seen from the target.
 fn report_backup(
     shared: &Shared<'_>,
     path: impl FnOnce() -> PathBuf,
@@ -344,7 +347,8 @@ pub(crate) fn replace_entry<T>(
     replace().inspect(|_| taken.is_put(shared)).inspect_err(|_| aside.undo(taken.folder, taken.name))
 }
 
-/// Gives something a free name of a directory that is walked. A later run has to know that, too.
+/// Has `make` give something a free name of a folder that is walked, and gives its result. The name is noted before for
+/// later runs, the entry after for this one: it gets no backup.
 pub(crate) fn make_entry<T, E>(
     shared: &Shared<'_>,
     directory: &Directory,
@@ -357,7 +361,9 @@ pub(crate) fn make_entry<T, E>(
     make().inspect(|_| taken.is_put(shared))
 }
 
-/// The same of a name that the user gave.
+/// Has `make` give something a free name that the user named, and notes it as [`make_entry`] does.
+///
+/// Errors: also `is_of_another`, where the name already finds the copy of another source.
 pub(crate) fn make_named_file<T, E>(
     shared: &Shared<'_>,
     taken: TakenName<'_>,
@@ -435,8 +441,8 @@ fn backup_folder_of_file(shared: &Shared<'_>, backup: &Backup, folder: &File) ->
     }
 }
 
-/// All backups are made: their folders get what they wait for. One sync for each file system follows, if there are
-/// trees.
+/// Gives the folders of backups the modes and times of their originals, when all backups are made, and warns of a
+/// failure. Each is synced, unless there are trees: then the file system is synced later.
 pub(crate) fn finish_folders(shared: &Shared<'_>) {
     let is_synced = shared.settings.options.durability.sync != Sync::None && !shared.settings.has_trees;
     let done = |folder: &File| {
@@ -466,7 +472,8 @@ fn is_chosen(shared: &Shared<'_>, above: &Path, folder: &Path, name: &OsStr) -> 
     [true, false].into_iter().any(|is_folder| select.deals_with((above, folder), (name, is_folder)))
 }
 
-/// A tree is put on stable storage at its end, with its backups: they lie on its file system.
+/// Syncs the folder that a backup was put into, where that is due now. A tree is synced at its end, with its backups:
+/// they lie on its file system.
 fn make_durable(shared: &Shared<'_>, to: Option<&File>) -> Outcome<()> {
     let sync = shared.settings.options.durability.sync;
     let is_due = sync == Sync::Each || (sync == Sync::End && !shared.settings.has_trees);

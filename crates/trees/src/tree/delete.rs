@@ -101,6 +101,7 @@ pub(crate) fn report_missed(shared: &Shared<'_>) {
     }
 }
 
+/// Calls `act` for each tree, with those of these folders that lie in it.
 fn each_tree(
     folders: &BTreeSet<FolderOfTree>,
     roots: &[Arc<Directory>],
@@ -122,7 +123,7 @@ pub(crate) fn has_none(shared: &Shared<'_>) -> bool {
     matches!(shared.trees.pruning.lock().verdict, PruneVerdict::Nothing | PruneVerdict::TooRestless)
 }
 
-/// A walk over the target by what the looks found.
+/// A pass over the targets that knows which folders are restless and whether any is guarded.
 fn new_pass<'run>(
     shared: &'run Shared<'run>,
     step: DeleteStep,
@@ -188,7 +189,8 @@ fn report_guarded(shared: &Shared<'_>, roots: &[Arc<Directory>]) {
     }
 }
 
-/// Behind all that is removed: a problem would keep the rest.
+/// Reports the folders of which nobody can tell whether they are mounts, and in which nothing was removed. Called
+/// behind all removals: a problem would keep the rest.
 fn report_unknown(shared: &Shared<'_>) {
     let unknown = std::mem::take(&mut shared.trees.pruning.lock().unknown);
     for path in unknown {
@@ -233,7 +235,8 @@ fn report_restless(
     }
 }
 
-/// The problem with the file itself is reported besides.
+/// Warns that nothing was removed for a file that could not be copied while it changed. The problem with the file
+/// itself is reported besides.
 fn report_uncopied(shared: &Shared<'_>, roots: &[Arc<Directory>], folders: &BTreeSet<FolderOfTree>) {
     let file = |folder: &FolderOfTree| {
         let name = roots[folder.tree].root.visited.first_that_keeps_all(folder.key)?;

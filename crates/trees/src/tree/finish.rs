@@ -158,7 +158,8 @@ pub(crate) fn delete_rest(
     let _ = deleted.map_err(|problem| delete::refuse(shared, problem));
 }
 
-/// Folders that were opened up get their modes, also behind a run that was cut.
+/// Gives folders that were opened up their modes, and syncs them as requested, also behind a run that was cut. A dry
+/// run warns of those that it could not open.
 pub(crate) fn close_folders(shared: &Shared<'_>) {
     if let Some((path, others)) = shared.trees.opened_folders.unseen() {
         let (path, others) = (shown_path(&path), others as u64);
@@ -315,7 +316,8 @@ fn why_not_over(
     }
 }
 
-/// Nobody else may write to a root whose list stays.
+/// Takes from others the right to write to a root whose list stays. A failure is ignored: no later run believes the
+/// list then.
 fn close_to_others(folder: &File) -> Outcome<()> {
     const OTHERS_WRITE: u32 = 0o022;
     let folder = AttributeHolder::Open(folder);

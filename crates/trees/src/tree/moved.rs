@@ -246,8 +246,8 @@ impl SourceRemoval<'_> {
             && disk::origin(file).0 >= self.shared.settings.began_ns
     }
 
-    /// What both show of themselves. A name that went moved the time of attributes of the file's others: nothing tells then
-    /// what else did.
+    /// How a source and its copy are alike by their metadata alone. Removing a name changed the time of attributes of
+    /// the file's other names: it says nothing then.
     fn likeness(&self, meta: &Meta, existing: &Meta, magic: &dyn Fn() -> u64) -> Likeness {
         let began_ns = self.shared.settings.began_ns;
         let is_file = meta.kind == FileKind::Regular;
@@ -280,7 +280,8 @@ impl SourceRemoval<'_> {
         }
     }
 
-    /// Reads both. What has the name is the same behind that as before.
+    /// Whether a name of the source has the content of its copy: reads both, and looks that it is the same behind that
+    /// as before.
     fn has_content_of(&self, folder: &File, name: &OsStr, meta: &Meta, copy: &Handle) -> Outcome<bool> {
         let source = Handle::Os(names::open_source(folder, name, true)?);
         let before = mapped::believed(&source, source.meta()?, &self.shared.stop)?;
@@ -321,7 +322,7 @@ fn lead_to_same(from: &File, name: &OsStr, to: &File, new: &OsStr, kind: FileKin
     kind != FileKind::Symlink || matches!(lead, (Ok(one), Ok(other)) if one == other)
 }
 
-/// What was named and is no folder, each with where it goes.
+/// The named sources that are no folders, each with where it is copied to.
 pub(crate) fn named_files(items: &[Item]) -> Vec<(PathBuf, Target)> {
     let pair = |item: &Item| {
         let source = item.source.local_path().filter(|_| !item.is_left_out)?;

@@ -118,7 +118,7 @@ fn steps_below<'names>(
     select.steps_below(&directory.relative(), names.map(|name| &*name.name), ending)
 }
 
-/// A folder of a list that was not looked at before its turn is, now, with those behind it.
+/// Looks at a folder of a list, with those of the list behind it, unless that was done before its turn.
 fn look_below_listed(at: BatchName<'_>) -> Result<(), Problem> {
     let Origin::There(folder) = &at.cursor.source else { return Ok(()) };
     if !at.shared.trees.select.is_list() || folder.has_entered(&at.name.name) {
@@ -257,7 +257,7 @@ fn new_directory(
     Ok(below)
 }
 
-/// A folder that was walked is opened once more, on both sides.
+/// Opens a folder that was walked once more, on both sides.
 pub(crate) fn open_again(
     shared: &Shared<'_>,
     above: &Arc<Directory>,
@@ -279,8 +279,8 @@ fn link_dest_below(shared: &Shared<'_>, above: &Directory, name: &OsStr) -> Vec<
     above.link_dest.iter().filter_map(below).collect()
 }
 
-/// A bind mount may show a folder inside itself, and the target or the folder of backups may lie in the source. A link
-/// that is followed may lead to a folder that the copy is in: it would go on in what it makes.
+/// Refuses a folder in which a walk would go on for ever: one that it lies in, by a bind mount or a followed link, the
+/// target, or the folder of backups.
 fn check_loop(shared: &Shared<'_>, above: &Directory, source: &FolderSide) -> Result<(), Problem> {
     let own = identity::id(&source.meta);
     let is_same = |side: &FolderSide| identity::id(&side.meta) == own;
@@ -301,7 +301,7 @@ fn check_loop(shared: &Shared<'_>, above: &Directory, source: &FolderSide) -> Re
     Err(Problem::new(Class::Io, Operation::Enter, &source.path(), words))
 }
 
-/// A link that is followed may lead to the folder in which this run makes a target, as a dry run would.
+/// Reports targets that this run makes in a folder of the source, to which a followed link may lead.
 fn report_made(shared: &Shared<'_>, root: &Root, source: &FolderSide) {
     if shared.settings.compares || !source.is_here() {
         return;
@@ -405,7 +405,8 @@ pub(crate) fn own_alone(folder: &File, name: &OsStr, path: &Path) -> Result<(), 
     opened.map_err(|errno| Problem::system(Operation::OpenUp, path, errno.0))
 }
 
-/// False where another tree of the same copy, which goes into this one, has made it meanwhile.
+/// Makes the folder of a name at the target. False where another tree of the same copy, which goes into this one, has
+/// made it meanwhile.
 fn make_target_folder(at: BatchName<'_>, path: &Path) -> Result<bool, Problem> {
     let target = at.target()?;
     match at.directory().in_opened(|| names::make_folder(target, &at.name.name)) {
@@ -422,7 +423,8 @@ pub(crate) fn is_of_another(shared: &Shared<'_>, folder: &File, name: &OsStr) ->
     shared.trees.targets_overlap && stands()
 }
 
-/// Whether a folder that was made is that. Another tree of the same copy may have put names into it meanwhile.
+/// Errors: the folder that was opened is not the one that was made. Another tree of the same copy may have put names
+/// into it meanwhile.
 fn check_made(
     shared: &Shared<'_>,
     above: &File,

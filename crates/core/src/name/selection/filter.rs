@@ -201,7 +201,9 @@ impl Rule {
         Rule(self.0, flag)
     }
 
-    /// As `--filter` has it: a name or letter, perhaps letters that say more, a blank or `_`, and the pattern.
+    /// Parses a rule of `--filter`: a name or letter, perhaps letters that say more, a blank or `_`, and the pattern.
+    ///
+    /// Errors: the rule, and what is wrong with it.
     pub(crate) fn parse_filter_rule(text: &[u8]) -> Result<Rule, String> {
         let wrong = |why: &str| format!("--filter: the rule '{}': {why}", beginning(text));
         if matches!(text, b"!" | b"clear") {

@@ -99,7 +99,7 @@ impl Pattern {
     }
 }
 
-/// Errors: a text that is no pattern, whatever letters it has.
+/// Errors: a text that can be no pattern: empty, too long, or with a zero byte.
 fn check_text(text: &[u8]) -> Result<(), String> {
     match text.len() {
         0 => Err("there is nothing in it, so it matches nothing".into()),
@@ -112,7 +112,7 @@ fn check_text(text: &[u8]) -> Result<(), String> {
 }
 
 impl PathPart {
-    /// A part of a pattern, without the slash at its end.
+    /// The part of a path that a pattern without the slash at its end is matched with.
     fn from_text(text: &[u8], wild: bool) -> PathPart {
         let slashes = text.iter().filter(|&&byte| byte == b'/').count();
         let any_depth = wild && text.windows(2).any(|pair| pair == b"**");
@@ -127,6 +127,8 @@ impl PathPart {
         }
     }
 
+    /// The end of a path that this pattern is matched with: as many names as it has, or all of it. `None` if the path
+    /// has fewer.
     fn in_path(self, path: &[u8]) -> Option<&[u8]> {
         let PathPart::Last(names) = self else { return Some(path) };
         let slashes = || path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');

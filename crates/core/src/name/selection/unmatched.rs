@@ -78,7 +78,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The pattern as it would begin in the other folder, where it looks as if that was meant.
+/// The pattern as it would be written for another folder to begin in; `None` unless it looks as if that was meant.
 fn suggest_pattern(watched: &AnchoredPattern, roots: &[PatternRoot]) -> Option<String> {
     let [root] = roots else { return None };
     if has_wildcards(watched.first_name()) {

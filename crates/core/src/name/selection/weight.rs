@@ -45,7 +45,7 @@ fn rule_bytes(rule: &[u8]) -> usize {
     RULE_BYTES + COPIES * allocated(rule.len()) + WILD_LETTER_BYTES * letters + SET_BYTES * sets
 }
 
-/// Each folder is kept under its whole path.
+/// Memory of a list of names. Each folder is kept under its whole path.
 fn names_bytes(content: &[u8], zero: bool) -> usize {
     let (mut before, mut bytes): (&[u8], _) = (b"", 0);
     for name in lines(content, zero) {

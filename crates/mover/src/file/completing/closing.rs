@@ -28,8 +28,8 @@ pub fn flush_before_name(run: &MoverRun<'_>, task: &Task) -> Result<(), Problem>
     handle.flush().map_err(|errno| Problem::system(Operation::Close, &task.target_name, errno.0))
 }
 
-/// The content that was copied, to be compared with ([`Task::copied_content`]). A target that does not take bytes in order
-/// is flushed before, as [`flush_before_name`] says.
+/// Gives the content that was copied, to be compared with ([`Task::copied_content`]). A target that does not take bytes
+/// in order is flushed before, as [`flush_before_name`] says.
 pub fn open_copied_content<'task>(
     run: &MoverRun<'_>,
     task: &'task Task,

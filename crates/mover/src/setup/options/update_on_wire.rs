@@ -15,6 +15,7 @@ enum UpdateOnWire {
 
 const DIFFERS: &str = "differs";
 
+/// Writes the option as older versions read it: a flag for `--update` alone, else a name.
 pub(super) fn serialize<S: Serializer>(update: &Update, serializer: S) -> Result<S::Ok, S::Error> {
     let sent = match update {
         Update::All => UpdateOnWire::Older(false),
@@ -24,6 +25,9 @@ pub(super) fn serialize<S: Serializer>(update: &Update, serializer: S) -> Result
     sent.serialize(serializer)
 }
 
+/// Reads a flag or a name.
+///
+/// Errors: a name that this version does not know.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Update, D::Error> {
     match UpdateOnWire::deserialize(deserializer)? {
         UpdateOnWire::Older(false) => Ok(Update::All),

@@ -278,8 +278,8 @@ impl RemoteCopy {
         Some(Disk::Os.metadata(path).is_ok_and(|meta| meta.kind == FileKind::Folder))
     }
 
-    /// With how many a copy of files begins over a long path, and to how many it may grow, where nobody asked for a
-    /// number.
+    /// How many lanes a copy of files begins with over a long path, and to how many it may grow. `None` over a short
+    /// path, and where the user gave a number.
     fn lane_range(
         &self,
         way: Direction,
@@ -477,7 +477,8 @@ impl ClientSession {
         self.control.run(answer, &mut look, given)
     }
 
-    /// The same for the side that writes: its lanes heed a stop, but may wait for blocks that come late or never.
+    /// Exchanges messages to the end of the session of a side that writes. Its lanes heed a stop themselves; where they
+    /// wait too long for blocks the session is cut.
     pub(crate) fn talk_until(
         &mut self,
         stop: &AtomicBool,

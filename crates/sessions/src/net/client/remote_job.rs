@@ -294,7 +294,9 @@ impl RemoteCopy {
         (report.into_inner().and_then(|text| event_codec::report(&text)), talked)
     }
 
-    /// The report of a side that was not stopped, unless this one was.
+    /// The report of the other side.
+    ///
+    /// Errors: it cannot be read, or the other side was stopped and this one was not.
     fn check_not_stopped(&self, report: Option<Report>) -> Result<Report, NetFault> {
         let report = report.ok_or_else(|| NetFault::Protocol("its report cannot be read".into()))?;
         if report.exit_status == Status::Interrupted as i32 && !self.stop.load(Ordering::Relaxed) {
@@ -373,7 +375,7 @@ fn charged_places(places: Option<&[Place]>, share: &Arc<Share>) -> Result<Option
     charge.map(Some).map_err(|over| Problem::of(Class::Refused, Operation::List, over.message()))
 }
 
-/// A connection that could not be made is why the session was cut.
+/// How the session ended; where it was cut because a connection could not be made, with that fault.
 fn why_lost(
     talked: Result<(), NetFault>,
     dialled: ScopedJoinHandle<'_, Result<(), NetFault>>,

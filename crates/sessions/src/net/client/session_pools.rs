@@ -87,7 +87,7 @@ impl SessionPools {
         });
     }
 
-    /// In a thread of its own, which ends with the session.
+    /// Makes a connection on a thread, which ends with the session, and puts it into the pool of its purpose.
     fn spawn(
         &self,
         dialer: &Dialer,
@@ -108,8 +108,8 @@ impl SessionPools {
         let _ = self.known.set((dialer, session));
     }
 
-    /// Spare connections for blocks, all at the same time, as they come. Nobody misses one that cannot be had, and
-    /// nobody waits for one once all is over.
+    /// Makes spare connections for blocks, all at the same time, and sends them to `sender` as they come, until all
+    /// have or `is_over`. One that cannot be had is no error.
     pub(crate) fn dial_spares(
         &self,
         spares: u32,

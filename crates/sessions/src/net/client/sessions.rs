@@ -61,7 +61,7 @@ impl Sessions {
         sum
     }
 
-    /// With all that this side has paid.
+    /// This report with all CPU time that this side has spent since its first session, also in those that were lost.
     fn with_costs(&self, report: Report) -> Report {
         let (cpu, moved) = (cpu_since(self.cpu), report.moved());
         let host = match self.way {
@@ -108,8 +108,8 @@ impl Sessions {
     }
 }
 
-/// A report with what exists at the target by all sessions: each walks all names, and counts those again that stay. An
-/// earlier session completed so many files, which this one finds equal where no list tells of them.
+/// This report with each existing file counted once: each session walks all names, and counts those again that stay.
+/// `earlier`: how many files an earlier session completed, which this one finds equal where no list tells of them.
 fn count_existing_once(report: Report, before: &Report, earlier: u64) -> Report {
     let found_equal = earlier.saturating_sub(report.files_before);
     let files_unchanged = report.files_unchanged.saturating_sub(found_equal).max(before.files_unchanged);

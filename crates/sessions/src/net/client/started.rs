@@ -30,7 +30,8 @@ const END_MAX: Duration = Duration::from_secs(2);
 const CONNECTIONS_MAX: u32 = 256;
 
 impl Server {
-    /// Serves its own user, whose relative places begin in `home`. Listens on `address`, if it can.
+    /// A server for its own user, reached over ssh, whose relative places begin in `home`. Listens on `address`, if it
+    /// can.
     ///
     /// Errors: `home` cannot be opened.
     pub fn for_own_user(

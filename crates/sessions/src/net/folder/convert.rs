@@ -80,7 +80,7 @@ pub(crate) fn attributes_named(bearer: AttributeHolder<'_>, names: Vec<CString>)
     names.into_iter().filter_map(read).collect()
 }
 
-/// What could not be done here, for the other side.
+/// The fault of an operation that failed here, as it is sent.
 pub(crate) fn fault(operation: Operation, errno: Errno) -> Fault {
     Fault {
         operation: operation.words().into(),
@@ -90,7 +90,7 @@ pub(crate) fn fault(operation: Operation, errno: Errno) -> Fault {
     }
 }
 
-/// The same, where no error number says why.
+/// The fault of an operation that failed here without an error number, as it is sent.
 pub(crate) fn fault_in_words(operation: Operation, words: String, class: Option<Class>) -> Fault {
     let class = class.map(|class| class.name().into());
     Fault { operation: operation.words().into(), errno: None, words: Some(words), class }

@@ -148,6 +148,7 @@ impl GivenFile {
         certain_change(&self.meta, now, Some(now), self.look)
     }
 
+    /// Opens what has the file's name now, to be read through the cache.
     fn open_named(&self) -> Outcome<Handle> {
         match &self.above {
             Some((side, name)) => {

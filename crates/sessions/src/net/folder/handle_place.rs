@@ -108,7 +108,7 @@ impl HandlePlace {
         Ok(Answer::folder(to_wire(&meta), Vec::new()))
     }
 
-    /// What a name in the folder of a link is. Nothing else than the link is there for the other side.
+    /// The entry of a name in the folder of a kept link. Nothing else than the link exists for the other side.
     pub(crate) fn entry_of(&self, name: &OsStr) -> PlaceOutcome<Entry> {
         let name = Name::here(name.to_owned(), None);
         if self.path().file_name() == Some(&*name.name) {

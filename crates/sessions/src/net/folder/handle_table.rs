@@ -335,6 +335,7 @@ impl HandleTable {
         Ok(answer)
     }
 
+    /// Opens a file of an open folder, keeps it under this number, and gives its attributes.
     fn open(&self, number: u64, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
         let charges = [self.charge(FILE_BYTES + name.len(), FILES_OF_A_FILE)?, self.charge(0, 0)?];
         let now_ns = tick::now_ns();
@@ -488,6 +489,7 @@ fn regular_file_meta(handle: &Handle, stop: &AtomicBool) -> ShelfOutcome<Meta> {
     }
 }
 
+/// The ranges with data of a file; one for all of it where they are too many for a message.
 fn ranges(handle: &Handle, meta: &Meta, stop: &AtomicBool) -> ShelfOutcome<Vec<Range>> {
     // More pieces than fit into a message are told as one.
     let range = |(start, end)| Range { start: FileSize::of(start), end: FileSize::of(end) };

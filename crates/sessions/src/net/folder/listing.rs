@@ -159,7 +159,8 @@ fn look_into(folder: &OriginFolder, name: &OsStr) -> Result<LookedInto, Errno> {
     looked.unwrap_or(Err(Errno::ENOENT))
 }
 
-/// `None`: another file has the name by now.
+/// Looks at a name: its attributes, what a link points to, and extended attributes of what is never opened. `None`:
+/// another file has the name by now.
 fn look_once(folder: &OriginFolder, name: &OsStr) -> Result<Option<LookedInto>, Errno> {
     let meta = folder.metadata(name).map_err(|errno| match errno {
         Errno::ENOENT if folder.leads_nowhere(name) => ENOLINK,

@@ -226,6 +226,7 @@ fn id_here(owner: Owner, name: &[u8]) -> u32 {
     found.filter(|id| *id != u32::MAX).unwrap_or(owner.id)
 }
 
+/// The field for names of owners, in answers that have one.
 fn owners_of(answer: &mut Answer) -> Option<&mut Option<Vec<OwnerName>>> {
     match answer {
         Answer::Meta { owners, .. }

@@ -199,7 +199,9 @@ impl RemoteHost {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(ask);
     }
 
-    /// Asks one thing; what the other side could not do is a problem with this path.
+    /// Requests something that has one answer, and gives it with the charge for it.
+    ///
+    /// Errors: the other side could not do it; the session is lost.
     fn request_one(&self, ask: &PeerRequest, path: &Path) -> Result<(Answer, Charge), Problem> {
         let mut answers = self.request_all(ask, path)?;
         match answers.pop().map(ChargedValue::into_parts) {
@@ -347,6 +349,7 @@ fn has_more(answer: &Answer) -> bool {
     matches!(answer, Answer::Names { more: true, .. })
 }
 
+/// The phase that the round trip of a request counts in.
 fn phase_of(ask: &PeerRequest) -> TripPhase {
     match ask {
         PeerRequest::OpenPlace { .. }

@@ -53,7 +53,7 @@ impl SharedReads {
         Arc::new(SharedReads { clock, open: Mutex::default() })
     }
 
-    /// A client opens the file.
+    /// Notes that a client opens the file, and gives the group of those that read it now.
     pub(crate) fn join(&self, file: FileOnDevice, size_bytes: u64) -> Arc<ReaderGroup> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(group) = open.groups.get(&file).and_then(Weak::upgrade) {

@@ -258,7 +258,8 @@ impl Control {
         Err(NetFault::Lost("the other side does not say what it wants".into()))
     }
 
-    /// Does something that may take long, as calls of a disk may; the other side hears that this one lives.
+    /// Runs something that may take long, as calls of a disk may, on a thread; the other side hears meanwhile that this
+    /// one lives. Gives its result.
     ///
     /// Errors: the other side is not there any more. What was begun goes on to its end.
     pub(crate) fn run_meanwhile<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> Result<T, NetFault> {

@@ -138,7 +138,8 @@ pub(crate) enum ServedConnection<'run> {
 }
 
 impl<'run> ServedConnection<'run> {
-    /// `None` where there is no memory for its slots: the other side goes on without it.
+    /// A connection of this purpose, whose requests are served from `handles`. `None` where there is no memory for its
+    /// slots: the other side goes on without it.
     pub(crate) fn new(
         shared: &'run Shared<'run>,
         purpose: Purpose,
@@ -169,7 +170,7 @@ impl<'run> ServedConnection<'run> {
         }
     }
 
-    /// Until the other side hangs up.
+    /// Serves requests until the other side hangs up. Gives what a lane of blocks has counted.
     fn run(mut self) -> Option<LaneResult> {
         loop {
             match self.step() {
@@ -225,6 +226,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// Answers one request, if one has come; else sends what is held back.
     fn step(&mut self) -> Result<Stepped, NetFault> {
         self.channel.line_check()?;
         if !self.channel.has_come()? {

@@ -65,7 +65,8 @@ const PATIENCE_MAX_MS: u64 = 7 * 24 * 3600 * 1000;
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
-/// Holds a session from its first message to its last.
+/// Runs a session from its first message to its last, then closes it. What goes wrong is sent to the client, and ends
+/// no other session.
 pub(crate) fn run_session(state: &ServerState, channel: Channel, session: NewSession) {
     let (number, cancel) = (session.number, session.cancel.clone());
     // Whatever went wrong was told to the caller, if it could be told. A mistake of this program ends this session and
@@ -140,7 +141,7 @@ fn hold(state: &ServerState, channel: Channel, session: NewSession) -> Result<()
     }
 }
 
-/// The session before it that was lost ends, so that what it had in hand is free.
+/// Ends the lost session that this one replaces, if any, and waits until what it had in hand is free.
 fn end_earlier_session(
     state: &ServerState,
     control: &mut Control,
@@ -231,7 +232,7 @@ fn options_error(error: &str) -> String {
     }
 }
 
-/// What a pipe has taken does not come back.
+/// Refuses to resume a copy into a pipe: bytes that it has taken do not come back.
 fn refuse_pipe(target: Option<&PathAt>, shown: &Path) -> Result<(), Problem> {
     let is_pipe = |meta: Meta| matches!(meta.kind, FileKind::Fifo | FileKind::CharDevice);
     if target.is_some_and(|target| target.metadata().is_ok_and(is_pipe)) {
@@ -328,6 +329,7 @@ fn check_request(
 }
 
 impl Wanted {
+    /// The facts about the client, which has the sources.
     fn peer(&self) -> PeerFacts {
         PeerFacts {
             place: "the sender".into(),
@@ -344,8 +346,8 @@ impl Wanted {
     }
 }
 
-/// Connections that came, with the patience of the session and what was wished of their sockets. That was tried before;
-/// one that cannot have it is closed.
+/// The connections that arrived, with the session's patience and the requested socket options set. One that cannot have
+/// them is closed.
 fn tune_arrived(
     acceptor: &Receiver<(Purpose, Channel)>,
     sockets: &SocketOptions,
@@ -372,8 +374,8 @@ fn report_event(outbox: &Outbox, event: Event, tells_files: bool) {
     }
 }
 
-/// A problem with what the caller has is marked as one of the other host. Where both sides have names that begin alike
-/// it may be of either, and is told without a host.
+/// The event; a problem with what the client has is marked as one of the sender. Where both sides have names that begin
+/// alike it may be of either, and stays without a host.
 fn mark_sender(event: Event, sources: &[PathBuf]) -> Event {
     let is_there = |path: &PathBuf| sources.iter().any(|source| path.starts_with(source));
     match event {

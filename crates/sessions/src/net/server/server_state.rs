@@ -245,7 +245,7 @@ impl ServerState {
         }
     }
 
-    /// There is no session of this number, and will be none: connections do not wait for it.
+    /// Notes that there is no session of this number, and will be none: connections do not wait for it.
     pub(crate) fn forget(&self, session: &[u8; 16]) {
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         closed.push_front(*session);
@@ -255,7 +255,7 @@ impl ServerState {
         self.changed.notify_all();
     }
 
-    /// The session is over.
+    /// Removes a session that is over. A server for one session ends then.
     pub(crate) fn close(&self, session: &[u8; 16]) {
         self.sessions().remove(session);
         self.forget(session);

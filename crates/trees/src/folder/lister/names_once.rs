@@ -21,7 +21,8 @@ const REMEMBERED_MAX: usize = 1 << 18;
 pub(crate) struct NamesOnce(HashSet<u128>);
 
 impl NamesOnce {
-    /// Those that were not given before.
+    /// The names that were not given before; they count as given from now on. An empty list ends the listing, and all
+    /// is forgotten.
     pub(crate) fn take_new(&mut self, folder: &Origin, names: Vec<Name>) -> Vec<Name> {
         if gives_each_once(folder) {
             return names;

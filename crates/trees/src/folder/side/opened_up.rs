@@ -50,8 +50,9 @@ impl FolderSide {
         self
     }
 
-    /// Lets this user change what the folder holds, where it is theirs and only its mode forbids it. The thread that
-    /// finishes the folder gives it its mode. True also where another lane was first: it is open when this returns.
+    /// Opens the folder up to this user where it is theirs and only its mode forbids to change what it holds. True if
+    /// that was done, by this lane or an earlier one; false also where it was never closed. The thread that finishes
+    /// the folder gives it its mode.
     pub(super) fn open_up(&self) -> bool {
         let mut opened_up = self.opened_up.lock();
         *opened_up.get_or_insert_with(|| {

@@ -21,8 +21,8 @@ impl FolderStates {
         children
     }
 
-    /// A folder was listed to its end once more. Folders that it does not have any more are forgotten with all below
-    /// them; an existing folder of that name that is another one is not.
+    /// Handles that a folder was listed to its end once more: its folders that are gone are forgotten with all below
+    /// them, those that are others by now are guarded.
     pub(super) fn handle_walked_again(&mut self, folder: FolderKey, key_of: impl Fn(&OsStr) -> u64) {
         let Some(state) = self.of.get_mut(&folder).filter(|state| state.before.is_some()) else { return };
         // Both records are taken out, so that they stay in memory while they are compared.

@@ -56,7 +56,9 @@ impl RecordStore {
         RecordStore { room: Some(room), writes, ..RecordStore::default() }
     }
 
-    /// Memory for names that are about to be recorded.
+    /// Charges memory for so many names more; writes nothing out.
+    ///
+    /// Errors: with what must stay free besides they do not fit, and nothing is charged.
     fn charge_names(&mut self, count: usize, besides: Besides) -> Result<(), Problem> {
         let Some(room) = &self.room else { return Ok(()) };
         let taken_bytes = self.names_room.entries() * NAME_BYTES;
@@ -77,7 +79,7 @@ impl RecordStore {
         self.met_room.make(count, 0, MET_BYTES, |bytes| room.charge(bytes, 0))
     }
 
-    /// A whole record gives its memory to others.
+    /// Writes the record of a folder to the file if it is whole, and frees its memory.
     fn write_out(&mut self, folder: FolderKey, stored: &mut StoredNames) -> Result<(), Problem> {
         let before = stored.len_in_memory();
         if let Some(names) = stored.to_write() {
@@ -103,7 +105,9 @@ impl RecordStore {
         Ok(record.place())
     }
 
-    /// A record that is in the file alone. There must be room for it.
+    /// Reads the record of a folder into memory, if it is in the file alone. There must be room for it.
+    ///
+    /// Errors: it cannot be read.
     fn read(&mut self, folder: FolderKey, stored: &mut StoredNames) -> Result<(), Problem> {
         let (Some(place), Some(file)) = (stored.to_read(), &self.file) else { return Ok(()) };
         let mut record = RecordDecoder::new(place, folder);
@@ -170,7 +174,7 @@ impl FolderStates {
         made.or_else(|_| self.records.charge_names(count, Besides::Nothing))
     }
 
-    /// All whole records give their memory to others, until one cannot be written.
+    /// Writes all whole records out, and frees their memory; the first that fails ends that, and is kept as `refusal`.
     fn write_out(&mut self) {
         let FolderStates { of, records, .. } = self;
         for (folder, walked) in of {

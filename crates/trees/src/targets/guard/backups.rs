@@ -135,8 +135,8 @@ fn target_places(at: &PathAt, is_tree: bool) -> Vec<FuturePlace> {
 }
 
 impl BackupGoal<'_> {
-    /// A backup is another name of the old file (or has its name), which link(2) and rename(2) give on one mount, and in
-    /// one project that is handed down, alone.
+    /// Refuses a folder of backups on another mount or in another project than the target: link(2) and rename(2) do not
+    /// leave these.
     fn check_file_system(&self, path: &Path) -> Result<(), Problem> {
         let device = |folder: &File| file_meta(folder).map(|meta| meta.device);
         let (Ok(there), Ok(here)) = (device(&self.backups.existing), device(&self.target)) else {

@@ -184,6 +184,7 @@ impl FollowedLinks {
         }
     }
 
+    /// Notes a name or folder that this run writes, as far as links are followed and there is room.
     fn note(&self, key: &(FileId, Option<&OsStr>)) {
         if !self.are_followed() {
             return;

@@ -55,8 +55,8 @@ impl Start<'_> {
         self.check_read_places(&trees)
     }
 
-    /// Another host is not asked for names: where its sources share a folder with others, nobody can tell whose name it
-    /// is that would be removed.
+    /// Refuses `--delete` where sources of another host share a target folder: it is not asked for names, so that
+    /// nobody can tell whose name would be removed.
     fn check_remote_neighbours(&self) -> Result<(), Problem> {
         let options = self.rules.options;
         let are_remote = self.items.iter().any(|item| item.source.local_path().is_none());
@@ -67,7 +67,7 @@ impl Start<'_> {
         Err(Problem::usage(words))
     }
 
-    /// A target that is its source, or lies in it, unless patterns and mounts keep the copy away from it.
+    /// Refuses a target that is its source, or lies in it, unless patterns and mounts keep the copy away from it.
     fn check_tree(&self, item: &Item, at: &PathAt) -> Result<(), Problem> {
         // A source that is copied beside it goes into the same folder.
         let beside = self.folder.filter(|_| self.items.len() + self.excluded.len() > 1);
@@ -96,7 +96,7 @@ impl Start<'_> {
         self.rules.deal_with(item, &below, is_folder)
     }
 
-    /// A file, device or link that would take the place of what is read.
+    /// Refuses a file, device or link whose target is what is read, lies in a source, or is what the link leads to.
     fn check_name(&self, guard: &Guard, item: &Item, at: &PathAt) -> Result<(), Problem> {
         let options = self.rules.options;
         let is_written = matches!(item.target, Target::Device(_)) || options.durability.inplace;
@@ -143,7 +143,7 @@ impl Start<'_> {
         })
     }
 
-    /// A link under the name that leads to the place is what the user named.
+    /// The usage problem of a target; of a link that the user named, if that leads to it.
     fn usage_problem(&self, item: &Item, at: &PathAt, why: &str) -> Problem {
         let own_name = item.source.path().and_then(Path::file_name);
         let named = match self.folder {
@@ -167,7 +167,7 @@ impl Start<'_> {
         trees.find(|tree| !is_apart && tree.number != item.number && self.is_walked_to(tree, at, false))
     }
 
-    /// Nothing that is read may be the target of a tree, hold one, or be removed from one.
+    /// Refuses a tree whose target is, holds, or would lose something that is read.
     fn check_read_places(&self, trees: &TreeTargets<'_>) -> Result<(), Problem> {
         let copied = self.items.iter().filter(|item| !item.is_left_out);
         let copied = copied.filter_map(|item| {
@@ -289,7 +289,7 @@ fn names_on_way<'path>(path: &'path Path, is_folder: bool) -> impl Iterator<Item
     path.ancestors().filter_map(move |here| Some((here.parent()?, named(here)?)))
 }
 
-/// A source that standard output appends to would grow for ever.
+/// Refuses a source that standard output appends to: it would grow for ever.
 fn check_output(item: &Item) -> Result<(), Problem> {
     let id_of = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
     let output = rustix::fs::fstat(std::io::stdout()).ok();

@@ -71,7 +71,7 @@ impl<'items> TreeTargets<'items> {
         found.collect()
     }
 
-    /// Sources that lie side by side have the same folders above.
+    /// The folders above a place; looked for once for places that lie side by side.
     fn folders_above(&self, at: &PathAt) -> Rc<FoldersAbove> {
         let Some(folder) = at.name().and_then(|_| at.path.parent()) else {
             return Rc::new(FoldersAbove::from_path_at(at));

@@ -36,6 +36,7 @@ enum SourceFolder<'item> {
 }
 
 impl<'item> SingleFile<'item> {
+    /// The neighbours of a file that is copied alone, by its source place.
     pub(crate) fn new(source: &'item Place, meta: Option<Meta>, is_simulated: bool) -> SingleFile<'item> {
         let folder = match source {
             Place::Path(path) if !is_simulated => SourceFolder::Of(path),

@@ -155,7 +155,7 @@ impl<'run> BatchName<'run> {
         Ok(meta)
     }
 
-    /// A name that cannot be opened, as if it were not there, and that a look finds there, has not vanished.
+    /// Opens a file that was listed, to read it. One that a look finds is tried again, else a missing one has vanished.
     pub(crate) fn open_listed(self, path: &Path, small: SmallRead) -> Result<(Held, Meta), Problem> {
         /// Names that go and come back are opened in between.
         const TRIES: u32 = 3;

@@ -72,7 +72,7 @@ fn deal_with_put_off(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name
     }
 }
 
-/// The turn of a name that was put off has come.
+/// The work for a name that was deferred, and is dealt with now; its folder waits for it.
 pub(crate) fn deferred_batch(shared: &Shared<'_>, directory: &Arc<Directory>, name: Name) -> Work {
     directory.hold();
     let walks = shared.settings.has_trees;
@@ -193,7 +193,7 @@ fn was_left(directory: &Directory, found: &Meta, journal: &TreeJournal, to: &Fil
     is_as_made && is_unfinished && is_of_cut_run
 }
 
-/// A folder that was opened to be written in gets its own mode back.
+/// Gives a folder that was opened up its own mode back. Gives the loss if that fails.
 fn restore_mode(target: &FolderSide, to: &File) -> Option<Loss> {
     if !target.was_opened_up() {
         return None;
@@ -203,7 +203,8 @@ fn restore_mode(target: &FolderSide, to: &File) -> Option<Loss> {
     Some(Loss::system(AttributeKind::Mode, errno, &what))
 }
 
-/// Where what is right is left alone, that holds for folders too: a run with nothing to do writes nothing.
+/// Whether the existing folder has the right attributes, where what is right is left alone: a run with nothing to do
+/// writes nothing.
 fn has_right_attributes(shared: &Shared<'_>, directory: &Directory, from: &Origin, to: &File) -> bool {
     let meta = &directory.source.meta;
     let Ok(there) = file_meta(to) else { return false };

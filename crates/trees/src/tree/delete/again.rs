@@ -64,7 +64,8 @@ fn tell(shared: &Shared<'_>, directory: &Directory, problem: Problem) {
     }
 }
 
-/// What the folder is before it is listed counts from now on.
+/// Enqueues the listing of a folder that is walked again, and notes what it is before that. One that cannot be looked
+/// at is reported.
 fn list_folder(shared: &Shared<'_>, directory: Arc<Directory>) {
     match directory.source.rewind().and_then(|()| directory.source.look_again()) {
         Ok((now, is_young)) => directory.note_walk(&now, is_young),

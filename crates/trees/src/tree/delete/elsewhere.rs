@@ -85,8 +85,8 @@ impl DeletePass<'_> {
         is_seen.unwrap_or_else(|errno| view::may_hide(folder, errno))
     }
 
-    /// Whether a folder at the target that the source does not have under this name is one that is copied from: one of
-    /// those that were walked, whichever, or one that a mount shows. Reported, if so. Asked before it is looked into.
+    /// Whether a folder at the target that the source does not have under this name is one that is copied from: one
+    /// that was walked, or that a mount shows. If so it is reported, and the pass fails.
     pub(super) fn is_source(&mut self, target: &FolderSide) -> bool {
         if self.is_source_root(target) {
             return true;
@@ -185,6 +185,7 @@ impl DeletePass<'_> {
         is_mounted
     }
 
+    /// Warns, in the pass that counts, that a mount stays.
     fn report_mount(&self, path: &Path) {
         if self.step == DeleteStep::Count {
             let path = shown_path(path);

@@ -99,7 +99,10 @@ impl FolderLooks<'_> {
         self.guard(key);
     }
 
-    /// Where the name is gone the folder that it was in has changed.
+    /// Marks the folders above those that are gone as changed. One that is there and could not be looked at is
+    /// reported.
+    ///
+    /// Errors: the session is lost.
     fn resolve_missing(&mut self) -> Result<(), Problem> {
         for (key, problem) in std::mem::take(&mut self.missing) {
             let above = self.visited().above(key);
@@ -181,8 +184,8 @@ impl FolderLooks<'_> {
     }
 }
 
-/// What it was before its names were listed counts from now on: where that is young, or a name came meanwhile, the next
-/// look lists it once more.
+/// Lists a folder once more. Whether it has the names that were walked; it counts from now on as it was before this
+/// listing.
 fn is_listed_as_walked(visited: &Visited, key: FolderKey, source: &FolderSide) -> Result<bool, Problem> {
     let (before, is_young) = source.look_again()?;
     let origin = source.origin()?;

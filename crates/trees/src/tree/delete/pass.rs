@@ -125,7 +125,7 @@ impl<'run> DeletePass<'run> {
         self.step == DeleteStep::Remove && !self.shared.settings.options.dry_run
     }
 
-    /// The names of the source must be known of all its folders.
+    /// Errors: the names of some folder of the source are not known, so that nothing is removed.
     pub(super) fn check_names_known(&self) -> Result<(), Problem> {
         let Some(problem) = self.all.iter().find_map(|root| root.root.visited.lacks()) else { return Ok(()) };
         let removed = match self.step {

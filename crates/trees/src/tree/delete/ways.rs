@@ -71,7 +71,7 @@ fn is_gone(directory: &Directory, name: &Name) -> bool {
     })
 }
 
-/// Folders that are in the way still stay.
+/// Ends the wait of each name whose folder in the way stays, with the cause.
 pub(crate) fn end_waits(waiting: &[NameWaiting], cause: InTheWay) {
     for NameWaiting { directory, name, .. } in waiting {
         let key = directory.key_of(&name.name);

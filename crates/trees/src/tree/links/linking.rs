@@ -81,8 +81,8 @@ pub(crate) fn meet_name(
     }
 }
 
-/// With what tells the file from all that have or had its inode number. Another host told it with the file. A dry run
-/// has no copy to compare with: it believes the numbers.
+/// The metadata with what tells the file from all that have or had its inode number. Another host reported it with the
+/// file. A dry run has no copy to compare with: it believes the numbers.
 fn with_identity(
     shared: &Shared<'_>,
     entry: &TreeEntry,

@@ -24,7 +24,8 @@ pub(crate) fn lost_of_link(shared: &Shared<'_>, folder: &File, meta: &Meta) -> O
     Some(vec![loss.if_asked(keep.times || keep.owner)])
 }
 
-/// Found out once for each device, where the file system is not one that is known to.
+/// Whether symbolic links in a folder have attributes of their own. Tried once for each device by making one, where the
+/// type of the file system does not tell.
 fn links_have_own(shared: &Shared<'_>, folder: &File) -> bool {
     if time_rule(magic(folder)) != TimeRule::Unknown {
         return true;

@@ -39,6 +39,7 @@ pub(crate) struct ViewProbe {
 }
 
 impl ViewProbe {
+    /// Makes and locks an empty probe file in a folder, by which its views are found.
     pub(crate) fn make(folder: &Arc<File>) -> Outcome<ViewProbe> {
         let meta = file_meta(folder)?;
         // For writing alone: some file systems open no new file for both.

@@ -100,8 +100,8 @@ pub(crate) fn folder_in_place(
     Ok(if may_be_empty { FolderInPlace::Empty } else { full_folder(at, wait_end) })
 }
 
-/// The same of one in which something is. An entry that was named lies in no tree from which something is removed, and an
-/// append-only folder loses no name.
+/// The folder in the place of a name, where something is in it: to be waited for, or to stay. An entry that was named
+/// lies in no tree from which something is removed, and an append-only folder loses no name.
 pub(crate) fn full_folder(at: BatchName<'_>, wait_end: Option<InTheWay>) -> FolderInPlace {
     let directory = at.directory();
     let stays = wait_end.is_some() || directory.root.is_named() || directory.traits.append_only();
@@ -227,6 +227,7 @@ fn enqueue_last_names(shared: &Shared<'_>) -> bool {
     has_some
 }
 
+/// Takes a name from those that wait; `None` if it is not among them.
 fn take_waiting(at: BatchName<'_>) -> Option<NameWaiting> {
     let (root, key) = (&at.directory().root, at.directory().key_of(&at.name.name));
     let mut waiting = at.shared.trees.waiting.lock();

@@ -47,8 +47,9 @@ fn count_made(shared: &Shared<'_>, kind: FileKind) {
     *count += u64::from(shared.settings.writes);
 }
 
-/// Whether it can be made where a folder is in its place: nothing of that is removed before. File systems without links,
-/// and users who may make no devices, refuse it.
+/// Makes and removes the link, pipe or device under a temporary name, before a folder in its place is removed.
+///
+/// Errors: it cannot be made, by this user or on this file system.
 pub(crate) fn check_can_be_made(at: BatchName<'_>, meta: &Meta) -> Result<(), Problem> {
     // In an append-only folder a temporary name would stay, and the folder in the way cannot be removed.
     if at.shared.settings.options.dry_run || at.directory().traits.append_only() {
@@ -146,8 +147,8 @@ fn replaced(target: &File, name: &OsStr, meta: &Meta, keep: Keep) -> Option<Held
     file_meta(&held).is_ok_and(|stood| stood.kind == meta.kind).then_some(held)
 }
 
-/// The target's file system has nothing of this kind, or this user may not make it: its names are not copied, and hold no
-/// content for whose sake others had to stay.
+/// The lost attribute to count for an error that says that the target's file system has nothing of this kind, or this
+/// user may not make it; `None` for another error.
 fn cannot_hold(kind: FileKind, errno: Errno) -> Option<LostAttribute> {
     let kind = match kind {
         FileKind::Symlink => AttributeKind::Symlinks,
@@ -173,7 +174,7 @@ fn make_one(meta: &Meta, points_to: Option<&OsStr>, target: &File, temporary: &O
     }
 }
 
-/// Whether what target_exists there is the same but for its attributes.
+/// Whether the existing link, pipe or device is the same but for its attributes.
 pub(crate) fn is_same_special(at: BatchName<'_>, meta: &Meta, existing: &Meta) -> bool {
     if (meta.kind, meta.special_device) != (existing.kind, existing.special_device) {
         return false;

@@ -30,7 +30,7 @@ pub(crate) fn finish_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Probl
     Ok(())
 }
 
-/// Enqueues a name again, with what is known of its content.
+/// Enqueues a name again in front of all work, with what is known of its content; its folder waits for it.
 fn enqueue_again(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Original>, older: Content) {
     let TreeEntry { directory, name } = &tree_file.entry;
     directory.hold();
@@ -42,7 +42,8 @@ fn enqueue_again(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Or
     shared.plan.add_first([Work::Batch(batch)].into_iter());
 }
 
-/// Enqueues a file again that was found to differ in content, so that it is copied.
+/// Ends a task that found its file to differ in content, and enqueues the name again, to be copied. Nothing happens if
+/// the task failed before.
 pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
     if !task.fail() {
         return;

@@ -132,8 +132,9 @@ fn open_pair(at: BatchName<'_>, meta: &Meta, now_ns: i128, other_meta: &Meta) ->
     Ok(Pair { one, other, is_other_name: false })
 }
 
-/// Whether the other file ends where the first one does, unless that is known when all is read alone. Of what may tell a
-/// size that is not that of its content a read says.
+/// Compares where both files end, unless that is known when all is read.
+///
+/// Errors: the other one has more or fewer bytes. A size that may be wrong is tried by reading a byte.
 fn compare_ends(
     at: BatchName<'_>,
     path: &Path,

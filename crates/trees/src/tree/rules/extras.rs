@@ -24,7 +24,7 @@ use crate::tree::rules::left_out;
 use datapump_core::selection::Listing;
 use datapump_files::disk::FileKind;
 
-/// Whether a name that was listed is compared. If only the copy has it that is told.
+/// Whether a name that was listed is compared. If not because only the copy has it, that is reported.
 pub(crate) fn is_compared(at: BatchName<'_>, kind: FileKind) -> Result<bool, Problem> {
     if !at.shared.settings.options.comparison.compares_backwards {
         return Ok(at.is_included(kind));
@@ -43,7 +43,7 @@ pub(crate) fn is_compared(at: BatchName<'_>, kind: FileKind) -> Result<bool, Pro
     Ok(false)
 }
 
-/// A name of a list that was not found: a difference, if the other tree has it.
+/// The problem of a name of a list that was not found: this one, or a difference if the other tree has the name.
 pub(crate) fn of_list(at: BatchName<'_>, problem: Problem) -> Problem {
     let is_there = || matches!(at.target_meta(), Ok(Some(_)));
     if problem.class == Class::Missing && is_there() {

@@ -81,7 +81,7 @@ fn count_unchanged(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
     }
 }
 
-/// A file that is right as it stands: its other names may be linked to it.
+/// Reports and counts a file that is right and stays as it is; its other names may be linked to it.
 pub(crate) fn left(
     shared: &Shared<'_>,
     entry: &TreeEntry,

@@ -223,7 +223,7 @@ impl Links {
         }
     }
 
-    /// The copies that stand of other files of the same state: one was copied to be compared with them.
+    /// The completed copies of other files of the same state, with which a copy is compared.
     pub(crate) fn copies_of_other_classes(&self, file: FileState) -> Vec<(FileState, Copied)> {
         let table = self.table.lock();
         let others = table.range(file.of_class(0)..=file.of_class(CLASSES_MAX));
@@ -234,7 +234,7 @@ impl Links {
         others.filter_map(stands).collect()
     }
 
-    /// A name was linked to another file of its state: they are one.
+    /// Notes that a name was linked to another file of its state: both count as one from now on.
     pub(crate) fn join(&self, file: FileState, other: FileState) {
         let mut table = self.table.lock();
         table.remove(&file);

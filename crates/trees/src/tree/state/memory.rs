@@ -68,7 +68,8 @@ impl RunMemory {
         RunMemory { leaves_some, leaves_all: flags.ignore_existing, put_names, ..RunMemory::default() }
     }
 
-    /// Whether the existing file of a name is this command's. The source is asked for only where it may be.
+    /// Whether the existing file of a name is this command's, and by what. The source is asked for only where it may
+    /// be.
     pub(crate) fn ours<E>(
         &self,
         directory: &Directory,
@@ -112,8 +113,8 @@ impl RunMemory {
             || is_leftover()
     }
 
-    /// Names that are unverified in the root of a tree: by its own list, or, where something is left alone for what it looks
-    /// like, by any in it or above.
+    /// Names that are unverified in the root of a tree: by its own list, or, where something is left alone for what it
+    /// looks like, by any in it or above.
     pub(crate) fn unverified_in_root(
         &self,
         ledger: &Ledger<'_>,
@@ -135,7 +136,8 @@ impl RunMemory {
         here.unwrap_or_default().and(self.unverified_above(ledger, folder, path))
     }
 
-    /// In a folder that this run did not make, below one of which that is known.
+    /// Names that are unverified in a folder that this run did not make: those by the list in it, and those of the
+    /// folder above.
     pub(crate) fn unverified_in_target(
         &self,
         ledger: &Ledger<'_>,
@@ -145,7 +147,7 @@ impl RunMemory {
         if self.leaves_some { self.below(ledger, above, target) } else { above }
     }
 
-    /// In a folder below one of which that is known.
+    /// Names that are unverified in a folder: those by the list in it, and those of the folder above.
     pub(crate) fn below(&self, ledger: &Ledger<'_>, above: Unverified, side: &FolderSide) -> Unverified {
         let path = || side.path_of(OsStr::new(LIST_NAME));
         let folder = side.file().ok();
@@ -273,6 +275,7 @@ fn without_steps_up(path: &Path, folder: &File) -> PathBuf {
     if found.is_ok_and(|found| id(&found) == id(folder)) { short } else { path.to_path_buf() }
 }
 
+/// Warns that a list of another copy leaves its folder unverified, and how to settle that.
 fn warn_of_list(ledger: &Ledger<'_>, path: &Path) {
     let list = shown_path(path);
     ledger.warn(format!(

@@ -53,7 +53,7 @@ impl Twins {
         })
     }
 
-    /// The first name of this number that was met without a handle.
+    /// The first name of this number that was met without a handle; this one, which is kept, if there was none.
     ///
     /// Errors: this side may not hold more of them.
     pub(crate) fn first_name(&self, one: FileId, entry: &TreeEntry) -> Result<TreeEntry, Problem> {

@@ -314,7 +314,8 @@ fn begin_unwritten(
     Ok(())
 }
 
-/// A target that stands there and is not a copy: names of a list go into it, or everybody's go, as into /tmp. rsync and
+/// Whether an existing target keeps its own mode, owner and times, since it is no copy: names of a list go into it, or
+/// everybody's go, as into /tmp. That is noted; and warned of, where it lets more users in than the source. rsync and
 /// cp -a give it the source's mode and owner, which closed many a home folder.
 fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> bool {
     const STICKY_AND_OPEN: u32 = 0o1002;
@@ -343,8 +344,8 @@ fn keeps_own(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) -> b
     is_common || !shared.trees.select.has_root()
 }
 
-/// The list of a target that stands there. Where what is right is left alone, a run with nothing to do must write
-/// nothing: its list is begun with the first file.
+/// Opens or begins the list of an existing target. Where what is right is left alone, a run with nothing to do must
+/// write nothing: its list is begun with the first file.
 fn open_list(
     shared: &Shared<'_>,
     source: SourceRoot,
@@ -375,7 +376,7 @@ fn open_list(
     Ok(List::started(journal))
 }
 
-/// Folders are kept in mind where something is removed by that, or asked of it.
+/// An empty record of walked folders, which keeps as much as deletion and backups will ask of it.
 fn new_visited(shared: &Shared<'_>, source: &Arc<FolderSide>, target: Option<&Arc<FolderSide>>) -> Visited {
     let options = shared.settings.options;
     let keeps = if shared.settings.compares {
@@ -391,7 +392,7 @@ fn new_visited(shared: &Shared<'_>, source: &Arc<FolderSide>, target: Option<&Ar
     Visited::keeping(keeps, &shared.trees.name_hasher).in_room(Box::new(room))
 }
 
-/// A root that is made, or gets other attributes, is a change like any other.
+/// Reports the change of a root that is made, or gets other attributes.
 fn report_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, existing: Option<&FolderSide>) {
     if !shared.settings.tells_changes() {
         return;

@@ -24,7 +24,7 @@ use datapump_files::disk::{FileKind, PathAt};
 use datapump_files::followed::OriginFolder;
 use datapump_files::identity::id;
 
-/// A mirror is one of a folder. A missing folder is no usage error: it may come back.
+/// Refuses a mirror of anything but one folder. A missing folder is no usage error: it may come back.
 pub(crate) fn refuse_non_folders(
     hosts: &Hosts<'_>,
     sources: &[Place],
@@ -44,8 +44,8 @@ pub(crate) fn refuse_non_folders(
     }
 }
 
-/// A home folder holds more than a copy of something, and so does the root folder: `host:` alone names the one, a slash
-/// too much the other. A user who says how many names may go means it.
+/// Refuses to delete in the home or root folder, which hold more than a copy of something: `host:` alone names the one,
+/// a slash too much the other. A user who says how many names may be removed means it.
 pub(crate) fn refuse_home(items: &[Item], options: &Options) -> Result<(), Problem> {
     if !options.deletion.delete || options.deletion.max_delete.is_some() {
         return Ok(());
@@ -79,7 +79,8 @@ fn homes() -> Vec<PathBuf> {
     named.into_iter().chain(of_user.filter(|home| home.is_absolute())).collect()
 }
 
-/// Before anything is made or removed. A user who says how many names may go means it.
+/// Refuses a mirror of an empty source to a target that is not empty, before anything is made or removed. A user who
+/// says how many names may be removed means it.
 pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &PathAt) -> Result<(), Problem> {
     let options = shared.settings.options;
     if !options.deletion.mirror || options.deletion.max_delete.is_some() {
@@ -97,7 +98,7 @@ pub(crate) fn refuse_emptied(shared: &Shared<'_>, source: &FolderSide, at: &Path
     Err(Problem::new(Class::Refused, Operation::Mirror, &source.path(), words))
 }
 
-/// Whether something stands at the target that could go.
+/// Whether something exists at the target that a mirror could remove.
 fn is_filled(shared: &Shared<'_>, at: &PathAt) -> Result<bool, Problem> {
     match open_target(at, open_plain) {
         Ok((folder, _)) => has_names(&Origin::Here(OriginFolder::from_file(folder)), &at.path, |name| {

@@ -30,7 +30,7 @@ fn typed(remote: &Remote) -> &[u8] {
     remote.path.as_os_str().as_bytes()
 }
 
-/// What the other side says that the sources, all of one host, stand for.
+/// The sources, all of one host, as the other side says that they stand for; `None` if it said nothing.
 ///
 /// Errors: it names something that no source stands for, or leaves one out.
 pub(super) fn expand_sources(

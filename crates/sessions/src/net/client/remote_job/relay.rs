@@ -175,7 +175,7 @@ struct SourceSide<'scope> {
 }
 
 impl<'scope> SourceSide<'scope> {
-    /// The side that is read, before its thread is started.
+    /// The side that is read in this session, before its thread is started.
     fn of_session(session: &ClientSession) -> SourceSide<'scope> {
         SourceSide {
             thread: RefCell::default(),
@@ -320,6 +320,8 @@ pub(crate) struct Forwarding {
 }
 
 impl Forwarding {
+    /// Two connections between which frames are forwarded, with room for blocks of at most `most` bytes that is charged
+    /// as it grows.
     pub(crate) fn new(
         writer: Channel,
         reader: Channel,
@@ -357,7 +359,7 @@ struct BlockRoom {
 }
 
 impl BlockRoom {
-    /// Room for a block of this length, charged when it grows.
+    /// Gives room for a block of this length, and charges it when it grows.
     ///
     /// Errors: the block is longer than was requested, or memory is over.
     fn grow_to(&mut self, len: u32) -> Result<&mut [u8], NetFault> {
@@ -399,7 +401,7 @@ fn forward_one(from: &mut Channel, to: &mut Channel, block: &mut BlockRoom) -> R
     Ok(true)
 }
 
-/// A problem with what the host has that reads.
+/// The event; a problem that has a path and no host yet is marked as one of this host.
 fn mark_host(event: Event, host: &str) -> Event {
     match event {
         Event::Problem(problem) if problem.path.is_some() && problem.host.is_none() => {

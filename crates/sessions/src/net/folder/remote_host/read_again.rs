@@ -60,6 +60,7 @@ impl OpenFile {
         self.has_in(vec![(0, self.meta.size_bytes)], copied, path, stop)
     }
 
+    /// Whether these ranges of the file, read by the other side, are what was copied; `None` where it gives no digests.
     fn has_in(
         &self,
         ranges: ByteRanges,

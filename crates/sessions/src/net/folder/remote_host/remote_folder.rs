@@ -222,8 +222,9 @@ impl RemoteOrigin for RemoteFolder {
         self.looked_early().folders.contains_key(name)
     }
 
-    /// The side that asks gives a folder its number, so that what lies in it can be requested before it is known to be
-    /// open: the other side answers in order, and what lies in a folder that could not be opened is a fault, too.
+    /// Looks at the folders of a way below this one by requests sent together; `tell` gets each. This side gives a
+    /// folder its number, so that what lies in it can be requested before it is known to be open: what lies in one that
+    /// could not be opened is a fault, too.
     fn look_below(
         &self,
         way: &mut dyn Iterator<Item = FolderStep>,

@@ -44,7 +44,8 @@ impl AheadSender {
         if self.credit.may_begin(under_way_bytes) { self.walk.poll() } else { None }
     }
 
-    /// An answer is about to be sent. Whether it opens a folder that nobody wants any more.
+    /// Handles that an answer is about to be sent, and takes note of what it leads to. True if it opens a folder that
+    /// nobody wants any more.
     pub(super) fn handle_answer(&mut self, number: u64, answer: &mut Answer) -> bool {
         let is_short = self.walk.room_left() < ROOM_LEFT_BYTES && matches!(answer, Answer::Names { .. });
         if is_short && self.room.grow(ROOM_BYTES).is_ok() {

@@ -221,7 +221,8 @@ fn stream_task(run: &MoverRun<'_>, flow: &Flow) -> Arc<Task> {
     Arc::new(Task::new(parts(run, "standard input".into(), source, None)))
 }
 
-/// One block of a file. It needs no name: what goes wrong with it is told to the other host, which knows its path.
+/// A task for one block of a file. It needs no name: what goes wrong with it is sent to the other host, which knows its
+/// path.
 fn task(run: &MoverRun<'_>, given: &GivenFile, at: u64, len: u32) -> Arc<Task> {
     let (handle, align_bytes) = given.for_block(at, len);
     let handle = Arc::clone(handle);

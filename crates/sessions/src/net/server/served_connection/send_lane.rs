@@ -337,7 +337,8 @@ impl SendLane {
         self.answer_ready()
     }
 
-    /// Before the last of blocks that were requested together: what their file is, now that they are read.
+    /// Puts an answer before the last of blocks that were requested together: what their file is, now that they are
+    /// read.
     fn look_behind(&mut self, number: u64) -> Result<(), NetFault> {
         // Of those that could not be read none is sent.
         while self.looks.pop_front_if(|(last, ..)| *last < number).is_some() {}
@@ -355,7 +356,7 @@ impl SendLane {
         }
     }
 
-    /// A block cannot be sent: this is answered to the first request of it.
+    /// Answers the first request of a block that cannot be sent, in its turn.
     fn answer_instead(&mut self, task: u32, answer: Answer) -> Result<(), NetFault> {
         self.stream_is_over(task, &answer);
         let is_it =
@@ -366,7 +367,8 @@ impl SendLane {
         self.answer_ready()
     }
 
-    /// Says what can be said before a block comes whose turn it is. Sent before the next wait.
+    /// Puts the answers on the connection whose turn it is, up to the next block that is being read. They are sent
+    /// before the next wait.
     fn answer_ready(&mut self) -> Result<(), NetFault> {
         while let Some((number, turn)) =
             self.requested.poll_answer(|turn| !matches!(turn, RequestTurn::Reading(_)))

@@ -36,6 +36,8 @@ pub(super) struct BeginKept {
 }
 
 impl BeginKept {
+    /// Reads the options of a request that begins a session, and charges what it takes.
+    ///
     /// Errors: options that cannot be read, or more than the session may hold.
     pub(super) fn charged(begin: Begin, share: &Arc<Share>) -> Result<ChargedValue<BeginKept>, Problem> {
         let shown = shown(&begin);

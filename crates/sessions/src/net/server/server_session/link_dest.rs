@@ -42,7 +42,7 @@ pub(super) fn resolve_link_dest(to: ServedTo<'_>, options: Options) -> Result<Op
     }))
 }
 
-/// No link leads out of a folder that is served.
+/// Refuses to follow links when a served folder is read: no link leads out of it.
 fn refuse_to_follow(to: ServedTo<'_>, options: &Options) -> Result<(), Problem> {
     match (to.way, to.root, options.links.follow) {
         (_, _, FollowLinks::Never) | (_, ServedRoot::User(_), _) | (Direction::Push, ..) => Ok(()),

@@ -54,8 +54,8 @@ pub(super) fn resolve_for_user(home: &Path, shown: &Path) -> Result<PathBuf, Pro
     }
 }
 
-/// Nothing is written outside of the served folder: a path that begins elsewhere, or goes up, is refused, and links on
-/// it are confined. What is pulled has its backups at the client.
+/// Refuses a folder of backups that is absolute or goes up, where a client writes to a served folder: nothing is
+/// written outside of it, and links on the way are confined. What is pulled has its backups at the client.
 pub(super) fn refuse_backups_elsewhere(to: ServedTo<'_>, options: &Options) -> Result<(), Problem> {
     let ServedTo { root, way, shown } = to;
     let folder = options.backup.as_ref().and_then(|backup| backup.folder.as_ref());

@@ -107,7 +107,8 @@ impl AheadState {
         }
     }
 
-    /// The names of a folder from a place on; the same.
+    /// Takes the names of a folder from a place on: `None` while they are on their way, nothing where they will not
+    /// arrive.
     pub(super) fn take_names(&mut self, folder: u64, cookie: u64) -> Option<Option<ArrivedNames>> {
         match self.lists.get_mut(&folder) {
             Some(lists) if !lists.is_unwanted && lists.cookie == cookie => lists.next().map(Some),
@@ -120,14 +121,16 @@ impl AheadState {
         self.is_given_up |= self.items.insert(number, item).is_err();
     }
 
-    /// The names of a folder are not wanted any more; nor is anything else in it, where it is left.
+    /// Forgets the names of a folder, and drops what follows them. With `leaves_folder` the walk leaves the folder, and the
+    /// other side is to send nothing more of it.
     pub(super) fn forget_names(&mut self, folder: u64, leaves_folder: bool) {
         let mut below = Vec::new();
         self.forget_listed(folder, leaves_folder, &mut below);
         self.drop_all(below);
     }
 
-    /// Forgets the names of a folder, and adds what follows them to what is yet to be dropped.
+    /// Forgets the names of a folder, also those that are on their way, and adds what follows them to `below`, which is
+    /// yet to be dropped. With `leaves_folder` the other side is to send nothing more of it.
     fn forget_listed(&mut self, folder: u64, leaves_folder: bool, below: &mut Vec<u64>) {
         let Some(lists) = self.lists.get_mut(&folder) else { return };
         lists.is_unwanted = true;
@@ -282,7 +285,9 @@ impl AheadState {
         Ok(())
     }
 
-    /// Nothing more comes under this number.
+    /// Handles that nothing more comes under this number.
+    ///
+    /// Errors: it was not announced, or is still awaited.
     fn handle_done(&mut self, number: u64, item: Option<AheadItem>) -> Result<(), NetFault> {
         let was_reported = self.reported.remove(&number);
         let is_folder = self.lists.remove(&number).is_some();
@@ -394,7 +399,8 @@ impl AheadState {
         }
     }
 
-    /// Nobody takes these names; what follows them is yet to be dropped.
+    /// Drops names that nobody takes, frees their credit, and adds what follows them to `below`, which is yet to be
+    /// dropped.
     fn drop_names(&mut self, names: ArrivedNames, below: &mut Vec<u64>) {
         self.credit.handle_free(names.frames_bytes);
         for answer in names.answers {

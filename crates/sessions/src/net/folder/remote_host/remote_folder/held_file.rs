@@ -46,9 +46,8 @@ impl Elsewhere for RemoteFile {
         }
     }
 
-    /// A small one was looked at there before and after it was read, and read again where that left it unverified: its
-    /// bytes and attributes are of one state. One that is copied is taken as it was then, whatever was listed, and that
-    /// is from then on what is known of it.
+    /// How the file changed since it was opened. A small one was looked at there before and after it was read: one that
+    /// is copied is taken as it was then, whatever was listed, and that is noted in `original`.
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
         let Original { path, meta: before, look, .. } = original;
         let (now, named, is_young) = match self {

@@ -154,7 +154,7 @@ impl RemoteFolder {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Names that were looked at early are known now.
+    /// Enters into the names what earlier looks have found, and forgets that.
     fn take_looked(&self, names: &mut [Name]) {
         let mut looked = self.looked_early();
         if !looked.reported.is_empty() {

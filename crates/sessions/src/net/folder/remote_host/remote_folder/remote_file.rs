@@ -181,7 +181,7 @@ impl RemoteHost {
 }
 
 impl OpenFile {
-    /// Ranges lie in the file, one behind the other.
+    /// Whether the ranges that the other side gave lie in the file, one behind the other, at whole chunks of its hash.
     pub(in crate::net::folder::remote_host) fn is_sane(&self) -> bool {
         let ranges = self.ranges.as_deref().unwrap_or_default();
         let ordered = ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0);
