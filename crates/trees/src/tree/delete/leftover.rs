@@ -83,7 +83,7 @@ impl DeletePass<'_> {
     fn list_of_copy(&self, here: &DeletePlace, folder: &File) -> PartialFile {
         let list = OsStr::new(LIST_NAME);
         if names::open_source(folder, list, true).is_ok_and(|file| is_locked(&file)) {
-            self.tell_partial(&here.target.path_of(list));
+            self.report_partial(&here.target.path_of(list));
             PartialFile::InUse
         } else {
             PartialFile::Abandoned
