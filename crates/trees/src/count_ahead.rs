@@ -135,7 +135,7 @@ impl<'run> AheadCounter<'run> {
         })
     }
 
-    /// What all sources hold; `None` if the copy ended before, or something could not be looked at.
+    /// What all sources hold; `None` if the copy ended before, or a folder could not be listed.
     fn count(mut self, root: &ServedRoot, sources: &[PathBuf]) -> Option<TreeCounts> {
         self.wait_until(BEGINS_AFTER)?;
         let is_kept = |path: &Path| self.options.place.keep_links && named_link(path).is_some();
@@ -208,7 +208,8 @@ impl<'run> AheadCounter<'run> {
         Some(())
     }
 
-    /// Counts a name unless it is excluded: a file with its bytes; a folder waits to be counted.
+    /// Counts a name unless it is excluded or gone: a file with its bytes, a further name of it and one outside the bounds
+    /// of size without; a folder waits to be counted.
     fn count_name(
         &mut self,
         folder: &Arc<FolderSide>,

@@ -76,15 +76,18 @@ fn open_member(disk: &Disk, path: &Path, seen: &Meta, stop: &AtomicBool) -> Resu
     }
 }
 
-/// The end of a stripe that is read; whether all of it goes past the page cache.
+/// The end of a stripe that is read; whether all of it goes past the page cache. With `wants_direct` the lent handles
+/// are switched to direct I/O, for whoever else has them, too.
+///
+/// Errors: direct I/O was demanded and cannot be had.
 pub fn make_source(
     run: &MoverRun<'_>,
     OpenMembers { map, files }: &OpenMembers,
-    is_direct: bool,
+    wants_direct: bool,
 ) -> Result<(Source, bool), Problem> {
-    let (mut members, mut all_direct) = (Vec::new(), is_direct);
+    let (mut members, mut all_direct) = (Vec::new(), wants_direct);
     for (path, handle) in files {
-        let is_direct = is_direct && switch_to_direct(run, Some(handle), path)?;
+        let is_direct = wants_direct && switch_to_direct(run, Some(handle), path)?;
         all_direct &= is_direct;
         members.push((path.clone(), file_end::of_source(run, Arc::clone(handle), is_direct)));
     }

@@ -188,8 +188,9 @@ impl Visited {
         states.of.insert(folder, walked);
     }
 
-    /// Notes names of a folder that were listed, from `cookie` on; none at the end. Where this side may not hold more of them
-    /// the folder is as one that was not listed to its end.
+    /// Notes names of a folder that were listed, from `cookie` on; none at the end. At the end of a second walk what
+    /// changed since the first is kept from deletion: folders that went or were exchanged, names that moved. Where this
+    /// side may not hold more names the folder is forgotten, and nothing in it is removed.
     pub(crate) fn note_names(&self, folder: FolderKey, cookie: u64, names: &[Name]) {
         if !self.keeps_some() {
             return;

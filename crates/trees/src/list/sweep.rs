@@ -124,8 +124,8 @@ impl<'run> Swept<'run> {
         }
     }
 
-    /// Whether a name with the form of a temporary one was left by a killed run: as such runs make them and young enough, or
-    /// complete.
+    /// Whether a name was left by a killed run: as such runs make them and young enough, or complete. The caller has found
+    /// that it has the form of a temporary name.
     fn is_leftover(&self, name: &OsStr, meta: &Meta) -> bool {
         use FileKind::{BlockDevice, CharDevice, Fifo, Regular, Symlink};
         let is_young = || is_young(&self.folder, name, meta, self.begun_ns);

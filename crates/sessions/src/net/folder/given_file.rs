@@ -97,8 +97,9 @@ impl GivenFile {
         self
     }
 
-    /// The file for a block at this offset, and the alignment of its requests.
-    pub(crate) fn for_block(&self, at: u64, len: u32) -> (&Arc<Handle>, u32) {
+    /// The file for a block that is read now, and the alignment of its requests. Called once for each block: where other
+    /// clients read the file, too, its bytes are charged to what may go past the cache.
+    pub(crate) fn take_for_block(&self, at: u64, len: u32) -> (&Arc<Handle>, u32) {
         let Some(buffered) = &self.buffered else { return (&self.handle, 1) };
         let is_alone = || self.group.as_ref().is_none_or(|group| group.may_go_past_cache(len));
         if at.is_multiple_of(self.align_bytes.into()) && is_alone() {

@@ -36,7 +36,11 @@ use datapump_files::disk::names::NameFlags;
 use datapump_files::disk::{self, AttributeHolder, Folder, PathAt, kind, names};
 use open_root::{open_if_there, open_parent, open_plain, open_target, simulated};
 
-/// Begins a tree: opens or makes its target, refuses one that must not be written, and enqueues the listing of the root.
+/// Begins a tree: opens or makes its target, with its list of this copy, and enqueues the listing of the root. An
+/// existing target is closed to others as far as the copy needs it, and opened to this user. A comparison and a dry run
+/// make nothing; a comparison reports how the attributes of both roots differ.
+///
+/// Errors: a target that must not be written; a mirror whose source is empty.
 pub(crate) fn begin_tree(shared: &Shared<'_>, item: &Item, from: &Path, at: &PathAt) -> Result<(), Problem> {
     let source = source_of(shared, item.number, from)?;
     shared.trees.select.begin(from, &item.patterns_above);

@@ -224,7 +224,7 @@ fn stream_task(run: &MoverRun<'_>, flow: &Flow) -> Arc<Task> {
 /// A task for one block of a file. It needs no name: what goes wrong with it is sent to the other host, which knows its
 /// path.
 fn task(run: &MoverRun<'_>, given: &GivenFile, at: u64, len: u32) -> Arc<Task> {
-    let (handle, align_bytes) = given.for_block(at, len);
+    let (handle, align_bytes) = given.take_for_block(at, len);
     let handle = Arc::clone(handle);
     // A direct request leaves nothing in the cache anyway.
     let uncached = run.settings.options.tuning.uncached && align_bytes == 1;
