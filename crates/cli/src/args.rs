@@ -35,6 +35,7 @@ pub use lab::{
     ChangesArguments, CompareAsked, FilesArguments, LabAccessArguments, LabArguments, LabCommand,
     LabCompareArguments, LabFitArguments, LabMemoryArguments, LabModel, LabPredictArguments,
     LabProfileArguments, LabReportArguments, LabRerunArguments, LabRunArguments, LabScrubArguments,
+    LabTrendArguments,
 };
 pub use lab::{
     DepthsArguments, PathArguments, RecoveryArguments, ResponseArguments, SharingArguments, SimulateCommand,

@@ -13,3 +13,4 @@ pub mod pages;
 pub mod stages;
 pub mod stats;
 pub mod traced;
+pub(crate) mod trend;

@@ -37,6 +37,7 @@ pub use judge::compare::{
     CellComparison, ComparedBy, ComparedFact, Comparison, Judged, Metric, NoProportion, Normalise,
     NothingInCommon, Unjudged, Yardstick, compare, compare_binaries, compare_sides,
 };
+pub use judge::trend::{NotOneStudy, Trend, TrendChange, TrendVersion, trend};
 pub use perform::{datagrams, request_response};
 pub use probe::memory;
 pub use probe::tcp_trace;

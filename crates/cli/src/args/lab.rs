@@ -35,7 +35,7 @@ pub use simulate::{
     DepthsArguments, PathArguments, RecoveryArguments, ResponseArguments, SharingArguments, SimulateCommand,
 };
 
-pub use compare::{CompareAsked, LabCompareArguments};
+pub use compare::{CompareAsked, LabCompareArguments, LabTrendArguments};
 
 use network::path::LabPathArguments;
 use network::request_response::LabRequestResponseArguments;
@@ -77,6 +77,7 @@ pub enum LabCommand {
     Udp(LabUdpArguments),
     RequestResponse(LabRequestResponseArguments),
     Compare(LabCompareArguments),
+    Trend(LabTrendArguments),
     Simulate(SimulateArguments),
     Access(LabAccessArguments),
     Memory(LabMemoryArguments),
@@ -179,6 +180,7 @@ impl LabCommand {
             LabCommand::Udp(udp) => udp.command.json(),
             LabCommand::RequestResponse(requests) => requests.json,
             LabCommand::Compare(compare) => compare.files.json,
+            LabCommand::Trend(trend) => trend.json,
             LabCommand::Simulate(simulate) => simulate.command.json(),
             LabCommand::Access(access) => access.json,
             LabCommand::Memory(memory) => memory.json,

@@ -13,6 +13,7 @@ mod report;
 mod rerun;
 mod scrub;
 mod simulate;
+mod trend;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,7 @@ pub fn lab(command: &LabCommand) -> i32 {
             network::request_response::request_response(arguments, &output)
         }
         LabCommand::Compare(arguments) => compare::compare(arguments, &output),
+        LabCommand::Trend(arguments) => trend::trend(arguments, &output),
         LabCommand::Simulate(arguments) => simulate::simulate(&arguments.command, &output),
         LabCommand::Access(arguments) => access::access(arguments, &output),
         LabCommand::Memory(arguments) => memory::memory(arguments, &output),

@@ -21,7 +21,7 @@ use datapump_lab::memory::MemoryCopied;
 use datapump_lab::request_response::RequestResponse;
 use datapump_lab::scrub::Scrubbed;
 use datapump_lab::tcp_trace::{TcpSample, TcpTraced};
-use datapump_lab::{Comparison, StudySummary};
+use datapump_lab::{Comparison, StudySummary, Trend};
 use datapump_netlab::congestion::{PathOutcome, RecoveryOutcome, ResponseOutcome, SharingOutcome};
 use datapump_netlab::emulator::PathStats;
 use schemars::JsonSchema;
@@ -98,6 +98,8 @@ pub enum EventLine<'a> {
     TcpPeriod(&'a TracedPeriod),
     /// What two files of rows, or two programs, say of each other (pump lab compare).
     Comparison(&'a Comparison),
+    /// What each change of build or kernel did to a study (pump lab trend).
+    Trend(&'a Trend),
     /// What the components of a machine cost (pump lab profile).
     Profile(ProfileLine<'a>),
     /// A forecast beside rows (pump lab predict --against).

@@ -12,5 +12,6 @@ mod readers;
 mod request_response;
 mod scrub;
 mod simulate;
+mod trend;
 mod tune;
 mod udp;

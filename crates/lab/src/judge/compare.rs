@@ -33,6 +33,7 @@ pub use facts::ComparedFact;
 pub use judged::{Judged, Unjudged};
 pub use metric::Metric;
 pub use normalise::{NoProportion, Normalise};
+pub(crate) use text::judged_words;
 pub use units::ComparedBy;
 use units::{CellUnits, CellValues};
 pub use warnings::NothingInCommon;

@@ -1,12 +1,16 @@
-//! Flags of `pump lab compare`.
+//! Flags of `pump lab compare`, and below of `pump lab trend`.
 //!
 //! Must not know: how rows are compared, how a study is run.
+
+mod trend;
 
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use datapump_lab::{Metric, Normalise};
+
+pub use trend::LabTrendArguments;
 
 use super::super::{HOW, WHAT};
 use super::{ChangesArguments, FilesArguments};

@@ -93,7 +93,8 @@ fn figures_of(cell: &CellComparison, metric: Metric) -> Vec<String> {
     figures.into_iter().chain(judged_words(&cell.judged)).collect()
 }
 
-fn judged_words(judged: &Judged) -> Vec<String> {
+/// Ratio, interval and verdict.
+pub(crate) fn judged_words(judged: &Judged) -> Vec<String> {
     let both = judged.ratio_low.zip(judged.ratio_high);
     let could =
         judged.could_have_shown_percent.filter(|_| judged.verdict == ComparisonVerdict::NoDifferenceShown);
