@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use datapump::Report;
+use datapump_engine::os::linux::ContextSwitches;
 use serde_json::Value;
 
 mod command;
@@ -36,6 +37,8 @@ pub struct Measured {
     pub system_ns: Option<u64>,
     /// Largest memory of the command.
     pub max_rss_bytes: Option<u64>,
+    /// How often threads left a CPU.
+    pub switches: ContextSwitches,
     /// What this program's own report says, if there is one.
     pub report: Option<Reported>,
     /// What a command says was used: a setting of the machine, a rate that was reached.

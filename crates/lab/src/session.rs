@@ -26,6 +26,7 @@ use crate::perform::{CommandLine, Measured, Reported, quoted, run_job};
 use crate::probe::host::{HostFacts, load};
 use crate::probe::identity;
 use crate::probe::soaker::Coverage;
+use crate::probe::soaker::spin::FixedSpin;
 use crate::probe::tcp_series::TcpSeries;
 use crate::report::bill::{HostMeters, coverage};
 use crate::rig::{Prepared, Rig, Targets};
@@ -53,6 +54,7 @@ pub struct StudySession<'study> {
     rig: Rig,
     host: HostFacts,
     meters: HostMeters,
+    spin: FixedSpin,
     tcp: Option<TcpSeries>,
     programs: Programs,
     /// The files of runs by other programs.
@@ -98,6 +100,7 @@ impl<'study> StudySession<'study> {
             rig,
             host,
             meters,
+            spin: FixedSpin::calibrated(),
             tcp,
             programs,
             scratch,
@@ -224,11 +227,13 @@ impl<'study> StudySession<'study> {
         let cell = self.cells[run.cell].clone();
         let prepared = self.prepare(&cell)?;
         let began = began(&cell);
-        let row = if self.is_of_others() {
+        let pace_before_ns = Some(self.spin.pace_ns());
+        let mut row = if self.is_of_others() {
             self.row_by_other(&cell, &prepared)?
         } else {
             self.row_by_this(run, &cell, &prepared)?
         };
+        (row.pace_before_ns, row.pace_after_ns) = (pace_before_ns, Some(self.spin.pace_ns()));
         self.rig.go_on()?;
         let row = self.checked(row, &cell, &prepared, began);
         self.rig.delete_target();
@@ -380,6 +385,8 @@ fn row_of(prepared: &Prepared, measured: Measured) -> Row {
         report: report.cloned().map(Box::new),
         version: env!("CARGO_PKG_VERSION").into(),
         command: measured.command,
+        voluntary_switches: Some(measured.switches.voluntary),
+        involuntary_switches: Some(measured.switches.involuntary),
         max_rss_bytes: measured.max_rss_bytes,
         // Not measured here, or set by the caller.
         ..Row::default()

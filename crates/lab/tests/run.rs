@@ -151,7 +151,7 @@ fn a_study_of_commands_gives_a_row_for_each_run_and_clears_up() {
     for row in &rows {
         let bytes = if level(row, "size") == "64KiB" { 65_536 } else { 10_000 };
         let facts = (row.v, row.bytes, row.cache_state.as_str(), row.outcome.as_str(), row.requests);
-        assert_eq!(facts, (1, bytes, "cold", "completed", None));
+        assert_eq!(facts, (2, bytes, "cold", "completed", None));
         assert!(row.elapsed_ns > 0 && row.user_ns.is_some() && row.machine_cpu_ns.is_some(), "{row:?}");
         assert!(row.cpus > 0 && !row.kernel.is_empty() && row.time.ends_with('Z'), "{row:?}");
         assert!(level(row, "command") != "cp" || row.command.starts_with("cp /"), "{}", row.command);
@@ -512,6 +512,30 @@ request_size = "64KiB"
         assert!(latency["sink"].is_null() && latency["source"]["count"].as_u64() >= Some(16), "{latency}");
         let at = |name: &str| latency["source"][name].as_u64().expect("nanoseconds");
         assert!(at("p50") > 0 && at("p50") <= at("p999") && at("p999") <= at("max"), "{latency}");
+    }
+}
+
+#[test]
+fn a_row_says_how_often_threads_left_their_cpu_and_the_pace_of_the_processor() {
+    let command = r#"
+name = "sleeps"
+title = "a command that waits"
+repeats = 2
+[command.levels]
+sleep = "sleep 0.01"
+"#;
+    for study in [JOBS, command] {
+        let bench = Bench::new(study);
+        assert_eq!(bench.run().failed_runs(), 0, "{study}");
+        for row in bench.rows() {
+            assert!(row.involuntary_switches.is_some() && row.stolen_ns.is_some(), "{row:?}");
+            assert!(row.voluntary_switches >= Some(u64::from(study == command)), "{row:?}");
+            let counts = std::fs::read_to_string("/proc/sys/kernel/sched_schedstats");
+            assert_eq!(row.wakeups.is_some(), counts.is_ok_and(|text| text.trim() == "1"), "{row:?}");
+            for pace_ns in [row.pace_before_ns, row.pace_after_ns] {
+                assert!(pace_ns > Some(500_000), "about 5 ms, whatever else the machine does: {row:?}");
+            }
+        }
     }
 }
 

@@ -66,6 +66,7 @@ impl CommandLine {
             user_ns: Some(ended.user_ns),
             system_ns: Some(ended.system_ns),
             max_rss_bytes: Some(ended.max_rss_bytes),
+            switches: ended.switches,
             report,
             achieved: achieved_in(&output),
             readers,

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::time::Instant;
 
-use datapump_engine::os::linux::wait_with_usage;
+use datapump_engine::os::linux::{ContextSwitches, wait_with_usage};
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub struct Ended {
     pub system_ns: u64,
     /// Largest resident memory of any one of its processes.
     pub max_rss_bytes: u64,
+    /// How often their threads left a CPU.
+    pub switches: ContextSwitches,
 }
 
 /// Waits until the child ends, and forgets it: `child` must not be waited for again.
@@ -33,6 +35,7 @@ pub fn wait(child: &Child) -> io::Result<Ended> {
         user_ns: usage.user_ns,
         system_ns: usage.system_ns,
         max_rss_bytes: usage.max_rss_bytes,
+        switches: usage.switches,
     })
 }
 

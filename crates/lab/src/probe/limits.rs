@@ -71,14 +71,18 @@ fn listed(text: &str) -> usize {
 /// Time of some CPUs since the machine started: in interrupts, and what a hypervisor took.
 pub fn interrupts_and_stolen_ns(cpus: &[usize]) -> (u64, u64) {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let of = |cpu: &usize| interrupts_and_stolen(&text, *cpu).unwrap_or_default();
+    let of = |cpu: &usize| interrupts_and_stolen(&text, &format!("cpu{cpu} ")).unwrap_or_default();
     cpus.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
+/// What a hypervisor took of all CPUs since the machine started.
+pub fn stolen_ns() -> Option<u64> {
+    interrupts_and_stolen(&fs::read_to_string("/proc/stat").ok()?, "cpu ").map(|(_, stolen)| stolen)
+}
+
 /// irq, softirq and steal are the sixth to eighth field of a line (proc_stat(5)).
-fn interrupts_and_stolen(stat: &str, cpu: usize) -> Option<(u64, u64)> {
-    let name = format!("cpu{cpu} ");
-    let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+fn interrupts_and_stolen(stat: &str, name: &str) -> Option<(u64, u64)> {
+    let line = stat.lines().find_map(|line| line.strip_prefix(name))?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
     Some(((ticks.get(5)? + ticks.get(6)?) * TICK_NS, ticks.get(7)? * TICK_NS))
 }
@@ -136,7 +140,13 @@ mod tests {
     fn interrupts_and_what_was_stolen_are_read_by_processor() {
         let stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n\
                     cpu10 1 1 1 1 1 2 2 3\n";
-        for (cpu, ticks) in [(0, Some((13, 8))), (1, Some((0, 0))), (10, Some((4, 3))), (2, None)] {
+        for (cpu, ticks) in [
+            ("cpu ", Some((18, 9))),
+            ("cpu0 ", Some((13, 8))),
+            ("cpu1 ", Some((0, 0))),
+            ("cpu10 ", Some((4, 3))),
+            ("cpu2 ", None),
+        ] {
             let ns = ticks.map(|(interrupts, stolen)| (interrupts * TICK_NS, stolen * TICK_NS));
             assert_eq!(interrupts_and_stolen(stat, cpu), ns, "{cpu}");
         }

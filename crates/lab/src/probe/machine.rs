@@ -1,4 +1,4 @@
-//! CPU time of the whole machine, kernel threads included, and of this program's control group.
+//! CPU time and wake-ups of the whole machine, kernel threads included, and CPU time of this program's control group.
 //!
 //! Must not know: what it was used for.
 
@@ -93,6 +93,20 @@ impl Group {
     }
 }
 
+/// How many threads were woken since the machine started, where the kernel counts that: `kernel.sched_schedstats` is 1.
+pub fn wakeups() -> Option<u64> {
+    let counts = fs::read_to_string("/proc/sys/kernel/sched_schedstats").is_ok_and(|text| text.trim() == "1");
+    wakeups_in(&fs::read_to_string("/proc/schedstat").ok().filter(|_| counts)?)
+}
+
+/// The fifth number of each CPU is that of wake-ups (sched-stats.rst, from version 15 on).
+fn wakeups_in(schedstat: &str) -> Option<u64> {
+    let cpus = schedstat.lines().filter(|line| line.starts_with("cpu"));
+    let woken: Vec<u64> =
+        cpus.map(|line| line.split_whitespace().nth(5)?.parse().ok()).collect::<Option<_>>()?;
+    (!woken.is_empty()).then(|| woken.iter().sum())
+}
+
 fn usage_of(cpu_stat: &str) -> Option<u64> {
     let usage = cpu_stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
     Some(usage.parse::<u64>().ok()? * 1000)
@@ -117,6 +131,14 @@ mod tests {
         assert_eq!(busy_of("cpu  1 2\n"), None);
         assert_eq!(usage_of("usage_usec 1234\nuser_usec 1000\n"), Some(1_234_000));
         assert_eq!(usage_of("user_usec 1000\n"), None);
+    }
+
+    #[test]
+    fn wakeups_are_those_of_all_processors() {
+        let two = "version 17\ntimestamp 9\ncpu0 1 0 30 4 50 6 7 8 9\ndomain0 3 0\ncpu1 1 0 3 4 5 6 7 8 9\n";
+        for (text, count) in [(two, Some(55)), ("version 17\n", None), ("cpu0 1 0\n", None)] {
+            assert_eq!(wakeups_in(text), count, "{text}");
+        }
     }
 
     #[test]

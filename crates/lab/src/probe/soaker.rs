@@ -10,7 +10,7 @@
 //!
 //! Must not know: rows, what is run meanwhile, how the counts are judged (`soaked`).
 
-use std::hint::black_box;
+use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -18,11 +18,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use datapump_engine::os::linux::{Lowest, allowed_cpus, lowest_priority, pin_to};
+use datapump_engine::os::linux::{ContextSwitches, Lowest, allowed_cpus, lowest_priority, pin_to};
+use rustix::thread::{Pid, gettid};
 use rustix::time::{ClockId, clock_gettime};
 
+use self::spin::spin;
 use super::limits::{interrupts_and_stolen_ns, online_cpus, quota_cpus, yields_to_its_group_alone};
 use super::soaked::{Calibrated, Conditions, Count, PACE_BLOCKS, Soaked, Window, pace_ns};
+
+pub mod spin;
 
 /// One calibration. Ticks of the kernel (4 ms) are 1 % of it, and a run is held up by two.
 const CALIBRATION: Duration = Duration::from_millis(400);
@@ -75,6 +79,7 @@ struct SoakerTold {
 struct SoakerThreads {
     cpus: Vec<usize>,
     told: Vec<Arc<SoakerTold>>,
+    ids: Vec<Pid>,
     stop: Arc<AtomicBool>,
 }
 
@@ -111,6 +116,18 @@ impl Soaker {
         Ok(Soaker { begin: threads.now(), threads, conditions, calibrated })
     }
 
+    /// How often its threads left their CPUs: they are of the process that a job is of.
+    pub fn switches(&self) -> ContextSwitches {
+        let told = self.threads.ids.iter().map(|id| {
+            let path = format!("/proc/self/task/{}/status", id.as_raw_nonzero());
+            switches_in(&fs::read_to_string(path).unwrap_or_default())
+        });
+        told.fold(ContextSwitches::default(), |sum, one| ContextSwitches {
+            voluntary: sum.voluntary + one.voluntary,
+            involuntary: sum.involuntary + one.involuntary,
+        })
+    }
+
     /// Ends the count: the CPU time that was left over, and what follows from it.
     pub fn end(self) -> (u64, Soaked) {
         let run = self.begin.until(&self.threads.now());
@@ -121,13 +138,13 @@ impl Soaker {
 impl SoakerThreads {
     fn start(cpus: &[usize]) -> anyhow::Result<(SoakerThreads, Vec<String>)> {
         let told = cpus.iter().map(|_| Arc::default()).collect();
-        let threads = SoakerThreads { cpus: cpus.into(), told, stop: Arc::default() };
+        let mut threads = SoakerThreads { cpus: cpus.into(), told, ids: Vec::new(), stop: Arc::default() };
         let (placed, places) = mpsc::channel();
         for (&cpu, told) in cpus.iter().zip(&threads.told) {
             let (told, stop, placed) = (Arc::clone(told), Arc::clone(&threads.stop), placed.clone());
             let soak = move || {
                 // Nobody listens any more: the soaker was given up.
-                let _ = placed.send(place(cpu));
+                let _ = placed.send((gettid(), place(cpu)));
                 soak(&told, &stop);
             };
             let builder = std::thread::Builder::new().name(format!("soaker {cpu}"));
@@ -135,9 +152,11 @@ impl SoakerThreads {
         }
         let mut fallback = Vec::new();
         for _ in cpus {
-            let words = places.recv_timeout(WAIT_MAX);
-            fallback
-                .extend(words.context("soaker: a CPU is held by real-time work and gives a thread nothing")?);
+            let placed = places.recv_timeout(WAIT_MAX);
+            let held = "soaker: a CPU is held by real-time work and gives a thread nothing";
+            let (id, words) = placed.context(held)?;
+            threads.ids.push(id);
+            fallback.extend(words);
         }
         if yields_to_its_group_alone() {
             fallback.push(EQUALS.into());
@@ -270,12 +289,16 @@ fn block_iterations() -> u64 {
     }
 }
 
-/// Each iteration needs the result of the one before.
-fn spin(iterations: u64, mut state: u64) -> u64 {
-    for _ in 0..iterations {
-        state = state.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23).wrapping_add(1);
+/// Two lines of /proc/PID/task/TID/status: proc_pid_status(5).
+fn switches_in(status: &str) -> ContextSwitches {
+    let of = |name: &str| {
+        let number = status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        number.unwrap_or(0)
+    };
+    ContextSwitches {
+        voluntary: of("voluntary_ctxt_switches:"),
+        involuntary: of("nonvoluntary_ctxt_switches:"),
     }
-    black_box(state)
 }
 
 /// CPU time of the calling thread.
@@ -353,9 +376,10 @@ mod tests {
     }
 
     #[test]
-    fn its_loop_depends_on_every_iteration() {
-        assert_eq!(spin(0, 7), 7);
-        assert_eq!(spin(5, 7), spin(2, spin(3, 7)));
+    fn switches_of_a_thread_are_read_by_their_kind() {
+        let status = "Name:\tpump\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t12\n";
+        assert_eq!(switches_in(status), ContextSwitches { voluntary: 7, involuntary: 12 });
+        assert_eq!(switches_in(""), ContextSwitches::default());
         assert!(block_iterations() >= 1 << 10);
     }
 }

@@ -4,7 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::probe::machine::{Group, MachineMeter};
+use datapump_engine::os::linux::ContextSwitches;
+
+use crate::probe::limits::stolen_ns;
+use crate::probe::machine::{Group, MachineMeter, wakeups};
 use crate::probe::soaked::{Soaked, without_soaker};
 use crate::probe::soaker::{Coverage, Soaker};
 use crate::row::Row;
@@ -24,6 +27,9 @@ pub struct Running<'meters> {
     soaker: Option<Soaker>,
     machine_ns: Option<u64>,
     group_ns: Option<u64>,
+    stolen_ns: Option<u64>,
+    wakeups: Option<u64>,
+    soaker_switches: ContextSwitches,
 }
 
 /// What the meters say of a run.
@@ -33,7 +39,10 @@ pub struct RunBill {
     machine_cpu_by: Option<String>,
     group_cpu_ns: Option<u64>,
     group_cpu_by: Option<String>,
+    stolen_ns: Option<u64>,
+    wakeups: Option<u64>,
     soaked: Option<(u64, Soaked)>,
+    soaker_switches: ContextSwitches,
 }
 
 /// Which CPUs a cell wants soaked; `None` for no soaker.
@@ -56,8 +65,15 @@ impl HostMeters {
     /// Errors: a soaker that is wanted and cannot be.
     pub fn begin(&self, coverage: Option<Coverage>) -> anyhow::Result<Running<'_>> {
         let soaker = coverage.map(Soaker::start).transpose()?;
-        let (machine_ns, group_ns) = (self.machine_ns(), self.group_ns());
-        Ok(Running { meters: self, soaker, machine_ns, group_ns })
+        Ok(Running {
+            meters: self,
+            soaker_switches: soaker.as_ref().map(Soaker::switches).unwrap_or_default(),
+            soaker,
+            machine_ns: self.machine_ns(),
+            group_ns: self.group_ns(),
+            stolen_ns: stolen_ns(),
+            wakeups: wakeups(),
+        })
     }
 
     fn machine_ns(&self) -> Option<u64> {
@@ -73,18 +89,24 @@ impl Running<'_> {
     /// Ends the measurement.
     pub fn end(self) -> RunBill {
         let (machine_ns, group_ns) = (self.meters.machine_ns(), self.meters.group_ns());
+        let since = |before: Option<u64>, after: Option<u64>| {
+            before.zip(after).map(|(before, after)| after.saturating_sub(before))
+        };
+        let (stolen_ns, wakeups) = (since(self.stolen_ns, stolen_ns()), since(self.wakeups, wakeups()));
+        let switches = self.soaker.as_ref().map(Soaker::switches).unwrap_or_default();
         let soaked = self.soaker.map(Soaker::end);
         // The soaker's own time was nobody's.
         let own = soaked.as_ref().map_or(0, |(_, soaked)| soaked.clock_ns);
-        let between = |before: Option<u64>, after: Option<u64>| {
-            before.zip(after).map(|(before, after)| after.saturating_sub(before).saturating_sub(own))
-        };
+        let without = |between: Option<u64>| between.map(|ns| ns.saturating_sub(own));
         RunBill {
-            machine_cpu_ns: between(self.machine_ns, machine_ns),
+            machine_cpu_ns: without(since(self.machine_ns, machine_ns)),
             machine_cpu_by: self.meters.machine.map(|meter| meter.name().into()),
-            group_cpu_ns: between(self.group_ns, group_ns),
+            group_cpu_ns: without(since(self.group_ns, group_ns)),
             group_cpu_by: self.meters.group.as_ref().map(|group| group.name().into()),
+            stolen_ns,
+            wakeups,
             soaked,
+            soaker_switches: switches.since(self.soaker_switches),
         }
     }
 }
@@ -97,6 +119,14 @@ impl RunBill {
         row.machine_cpu_by = self.machine_cpu_by;
         row.group_cpu_ns = self.group_cpu_ns;
         row.group_cpu_by = self.group_cpu_by;
+        row.stolen_ns = self.stolen_ns;
+        row.wakeups = self.wakeups;
+        if in_process {
+            let ContextSwitches { voluntary, involuntary } = self.soaker_switches;
+            row.voluntary_switches = row.voluntary_switches.map(|count| count.saturating_sub(voluntary));
+            row.involuntary_switches =
+                row.involuntary_switches.map(|count| count.saturating_sub(involuntary));
+        }
         let Some((soaked_ns, soaked)) = self.soaked else { return row };
         if in_process && let Some((user_ns, system_ns)) = row.user_ns.zip(row.system_ns) {
             let (user_ns, system_ns) = without_soaker(user_ns, system_ns, soaked.clock_ns);
@@ -124,12 +154,27 @@ mod tests {
     #[test]
     fn the_row_of_a_job_is_told_without_the_soaker_that_ran_beside_it() {
         let soaked = Soaked { clock_ns: 400, cpu_ns: Some(700), ..Soaked::default() };
-        let bill = RunBill { machine_cpu_ns: Some(650), soaked: Some((390, soaked)), ..RunBill::default() };
-        let row = Row { user_ns: Some(900), system_ns: Some(100), ..Row::default() };
-        for (in_process, user_ns, remainder_ns) in [(true, 500, 100), (false, 900, -300)] {
+        let bill = RunBill {
+            machine_cpu_ns: Some(650),
+            soaked: Some((390, soaked)),
+            soaker_switches: ContextSwitches { voluntary: 1, involuntary: 40 },
+            ..RunBill::default()
+        };
+        let row = Row {
+            user_ns: Some(900),
+            system_ns: Some(100),
+            voluntary_switches: Some(7),
+            involuntary_switches: Some(42),
+            ..Row::default()
+        };
+        for (in_process, user_ns, remainder_ns, switches) in
+            [(true, 500, 100, (6, 2)), (false, 900, -300, (7, 42))]
+        {
             let row = bill.clone().put_into(row.clone(), in_process);
             assert_eq!((row.user_ns, row.system_ns), (Some(user_ns), Some(100)));
             assert_eq!((row.soaked_ns, row.machine_cpu_ns), (Some(390), Some(650)));
+            let counted = row.voluntary_switches.zip(row.involuntary_switches);
+            assert_eq!(counted, Some(switches), "{in_process}");
             assert_eq!(row.soaker.and_then(|soaker| soaker.remainder_ns), Some(remainder_ns), "{in_process}");
         }
     }

@@ -58,7 +58,7 @@ impl RowFile {
 
 /// Reads a file of rows: all whole ones. Bytes in no row are told on standard error.
 ///
-/// Errors: a file that cannot be read, a line that is no row, a row of another version.
+/// Errors: a file that cannot be read, a line that is no row of its version.
 pub fn read_rows(path: &Path) -> anyhow::Result<Vec<Row>> {
     rows_of(path, &std::fs::read(path).with_context(|| format!("read {}", path.display()))?)
 }

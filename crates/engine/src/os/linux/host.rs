@@ -100,12 +100,45 @@ pub fn process_cpu_ns() -> (u64, u64) {
     cpu_ns(libc::RUSAGE_SELF)
 }
 
-fn cpu_ns(who: libc::c_int) -> (u64, u64) {
+/// How often threads left their CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextSwitches {
+    /// To wait for something.
+    pub voluntary: u64,
+    /// Because the system ran another thread there.
+    pub involuntary: u64,
+}
+
+impl ContextSwitches {
+    /// Those of all threads of this process, ended ones too: getrusage(2).
+    pub fn of_process() -> ContextSwitches {
+        ContextSwitches::from_usage(&usage(libc::RUSAGE_SELF))
+    }
+
+    fn from_usage(usage: &libc::rusage) -> ContextSwitches {
+        ContextSwitches { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 }
+    }
+
+    /// Those that came after `before`.
+    #[must_use]
+    pub fn since(self, before: ContextSwitches) -> ContextSwitches {
+        ContextSwitches {
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+        }
+    }
+}
+
+fn usage(who: libc::c_int) -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills the structure, which lives in this frame, and keeps no reference to it.
     unsafe { libc::getrusage(who, usage.as_mut_ptr()) };
     // SAFETY: all fields are integers, for which zeros are a value, should the call have failed.
-    let usage = unsafe { usage.assume_init() };
+    unsafe { usage.assume_init() }
+}
+
+fn cpu_ns(who: libc::c_int) -> (u64, u64) {
+    let usage = usage(who);
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
@@ -196,6 +229,8 @@ pub struct ChildUsage {
     pub system_ns: u64,
     /// Largest resident memory of any one of these processes.
     pub max_rss_bytes: u64,
+    /// How often their threads left a CPU.
+    pub switches: ContextSwitches,
 }
 
 /// Waits for a child of this process and reaps it: wait4(2). Nothing else may wait for it afterwards.
@@ -217,6 +252,7 @@ pub fn wait_with_usage(pid: u32) -> io::Result<ChildUsage> {
         user_ns: ns(usage.ru_utime),
         system_ns: ns(usage.ru_stime),
         max_rss_bytes: usage.ru_maxrss as u64 * 1024, // KiB: getrusage(2)
+        switches: ContextSwitches::from_usage(&usage),
     })
 }
 
@@ -257,6 +293,15 @@ mod tests {
         assert!(thread.0 + thread.1 <= process.0 + process.1, "{thread:?} of {process:?}");
         let (before, after) = (thread_ns(), thread_ns());
         assert!(0 < before && before <= after, "{before} then {after}");
+    }
+
+    #[test]
+    fn a_thread_that_waits_leaves_its_cpu() {
+        let before = ContextSwitches::of_process();
+        std::thread::sleep(Duration::from_millis(1));
+        let since = ContextSwitches::of_process().since(before);
+        assert!(since.voluntary >= 1, "{since:?}");
+        assert_eq!(before.since(ContextSwitches::of_process()), ContextSwitches::default(), "never below 0");
     }
 
     #[test]
