@@ -50,7 +50,9 @@ pub struct CrossingWay {
     pub ceiling_interval: Option<[f64; 2]>,
     /// The rate beside the ceiling: `above` is what must not be.
     pub beside_ceiling: IntervalVerdict,
-    /// CPU time for each byte, by the soaker where there are such runs, else by the process.
+    /// How its CPU time was measured: by the soaker if every way has such runs, else that of the process.
+    pub cpu_by: CpuBy,
+    /// CPU time for each byte.
     pub cpu_ns_per_byte: f64,
     /// Its 95 % interval; null below three runs.
     pub cpu_ns_per_byte_interval: Option<[f64; 2]>,
@@ -65,6 +67,7 @@ struct CrossingRuns {
     moves: String,
     crossings: f64,
     rates: Vec<f64>,
+    cpu_by: CpuBy,
     cpu: MeanInterval,
 }
 
@@ -85,8 +88,10 @@ fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
         let Some((way, moves)) = level(COMMAND).zip(level(USE)) else { continue };
         cells.entry((moves, way)).or_default().push(row);
     }
+    let is_soaked = |rows: &Vec<&Row>| rows.iter().any(|row| cpu_ns(row, CpuBy::Soaker).is_some());
+    let by = if cells.values().all(is_soaked) { CpuBy::Soaker } else { CpuBy::Process };
     let runs: Vec<CrossingRuns> =
-        cells.iter().filter_map(|((moves, way), rows)| runs_of(moves, way, rows)).collect();
+        cells.iter().filter_map(|((moves, way), rows)| runs_of(moves, way, rows, by)).collect();
     let memory = runs.iter().find(|runs| runs.way == MEMORY);
     let memory = memory.and_then(|runs| MeanInterval::from_values(&runs.rates));
     let memory = memory.ok_or("no completed run has copied memory; run the study crossings")?;
@@ -94,20 +99,18 @@ fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
     Ok(runs.iter().filter_map(|one| way(one, memory, &runs)).collect())
 }
 
-/// Time comes from runs without the soaker, CPU time from those with it.
-fn runs_of(moves: &str, way: &str, rows: &[&Row]) -> Option<CrossingRuns> {
+/// Time comes from runs without the soaker, CPU time from those that have it by that measure.
+fn runs_of(moves: &str, way: &str, rows: &[&Row], by: CpuBy) -> Option<CrossingRuns> {
     let crossings = rows.iter().find_map(|row| row.asked.get(CROSSINGS)?.value())?;
     let timed = rows.iter().filter(|row| row.soaked_ns.is_none());
-    let cpu = |by: CpuBy| {
-        let per_byte = |row: &&Row| Some(cpu_ns(row, by)? / moved_bytes(row));
-        MeanInterval::from_values(&rows.iter().filter_map(per_byte).collect::<Vec<_>>())
-    };
+    let per_byte = |row: &&Row| Some(cpu_ns(row, by)? / moved_bytes(row));
     Some(CrossingRuns {
         way: way.to_owned(),
         moves: moves.to_owned(),
         crossings,
         rates: timed.map(|row| rate(row)).collect(),
-        cpu: cpu(CpuBy::Soaker).or_else(|| cpu(CpuBy::Process))?,
+        cpu_by: by,
+        cpu: MeanInterval::from_values(&rows.iter().filter_map(per_byte).collect::<Vec<_>>())?,
     })
 }
 
@@ -135,6 +138,7 @@ fn way(one: &CrossingRuns, memory: MeanInterval, all: &[CrossingRuns]) -> Option
         ceiling_bytes_per_second: ceiling.value,
         ceiling_interval: ceiling.ends(),
         beside_ceiling: IntervalVerdict::from_intervals(rate.interval, ceiling.interval),
+        cpu_by: one.cpu_by,
         cpu_ns_per_byte: one.cpu.value,
         cpu_ns_per_byte_interval: one.cpu.ends(),
         cpu_beside_more: more

@@ -17,7 +17,7 @@ pub fn crossings_words(ways: &[CrossingWay]) -> String {
         let _ = writeln!(
             text,
             "{}, {}: {rate}{} of at most {ceiling}{} (crosses memory {} times), n = {}: {} the ceiling; \
-             CPU {:.3} ns/byte",
+             CPU {:.3} ns/byte {}",
             way.moves,
             way.way,
             ends(way.bytes_per_second_interval),
@@ -25,7 +25,8 @@ pub fn crossings_words(ways: &[CrossingWay]) -> String {
             way.crossings,
             way.n,
             way.beside_ceiling.words(),
-            way.cpu_ns_per_byte
+            way.cpu_ns_per_byte,
+            way.cpu_by.words()
         );
         for (other, verdict) in &way.cpu_beside_more {
             let _ = writeln!(

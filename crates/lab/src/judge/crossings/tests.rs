@@ -81,3 +81,20 @@ fn without_a_copy_of_memory_there_is_no_ceiling() {
     let rows = runs("direct", ("copy", 2), 3.5e9, 0.1);
     assert!(ways_of(&rows).is_err_and(|words| words.contains("crossings")));
 }
+
+#[test]
+fn the_cpu_time_of_all_ways_is_of_one_measure() {
+    let both = |way: &str, of: (&str, u64)| {
+        let soaked =
+            runs(way, of, 4e9, 0.2).into_iter().map(|row| Row { soaked_ns: Some(0), cpus: 1, ..row });
+        [runs(way, of, 4e9, 0.2), soaked.collect()].concat()
+    };
+    for (direct, by) in [
+        (both("direct", ("copy", 2)), CpuBy::Soaker),
+        (runs("direct", ("copy", 2), 4e9, 0.2), CpuBy::Process),
+    ] {
+        let ways = ways(&[both("memory", ("memory", 2)), direct]);
+        assert_eq!(ways.iter().map(|way| way.cpu_by).collect::<Vec<_>>(), [by, by]);
+        assert!(crossings_words(&ways).contains(by.words()));
+    }
+}
