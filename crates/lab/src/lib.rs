@@ -124,15 +124,15 @@ pub fn run(arguments: RunArguments) -> anyhow::Result<Summary> {
     Ok(Summary::from_rows(&[rows]))
 }
 
-/// Sums up files of rows.
+/// Sums up files of rows; ratios without disturbed runs, unless they are kept.
 ///
 /// Errors: a file that cannot be read, a line that is no row, no rows at all.
-pub fn view(paths: &[PathBuf]) -> anyhow::Result<Summary> {
+pub fn view(paths: &[PathBuf], keep_disturbed: bool) -> anyhow::Result<Summary> {
     let files = paths.iter().map(|path| read_rows(path)).collect::<anyhow::Result<Vec<Vec<Row>>>>()?;
     if files.iter().all(Vec::is_empty) {
         bail!("there are no rows; `pump lab run STUDY --out FILE` makes some");
     }
-    Ok(Summary::from_rows(&files))
+    Ok(Summary::of_files(&files, keep_disturbed))
 }
 
 fn load(arguments: &RunArguments) -> anyhow::Result<Study> {

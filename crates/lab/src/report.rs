@@ -61,17 +61,19 @@ const DOCTYPE: &str = "<!DOCTYPE html>";
 /// Data gathered while the page is written.
 #[derive(Debug, Default)]
 struct Gathered {
+    keep_disturbed: bool,
     files: Vec<Vec<Row>>,
     series: Vec<(String, series::Series)>,
     losses: Vec<String>,
     torn_lines: usize,
 }
 
-/// Makes a page of files of rows, and of time series of TCP connections.
+/// Makes a page of files of rows, and of time series of TCP connections; fits and ratios without disturbed runs, unless
+/// they are kept.
 ///
 /// Errors: a file that cannot be read, a line that is neither; neither rows nor samples at all.
-pub fn report(paths: &[PathBuf]) -> anyhow::Result<Page> {
-    let mut gathered = Gathered::default();
+pub fn report(paths: &[PathBuf], keep_disturbed: bool) -> anyhow::Result<Page> {
+    let mut gathered = Gathered { keep_disturbed, ..Gathered::default() };
     for path in paths {
         let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
         gathered.read(path, &bytes)?;
@@ -100,7 +102,7 @@ impl Gathered {
     }
 
     fn page(&self) -> Page {
-        let summary = Summary::from_rows(&self.files);
+        let summary = Summary::of_files(&self.files, self.keep_disturbed);
         let names: Vec<&str> = summary.studies.iter().map(|study| study.study.as_str()).collect();
         let title = if names.is_empty() { "TCP connections".into() } else { names.join(", ") };
         let runs = self.files.iter().map(Vec::len).sum();
@@ -152,7 +154,8 @@ fn add_study(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, row
 
 fn add_fits(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, rows: &[&Row]) {
     let has = |factor: &str| study.cells.iter().any(|cell| cell.asked.contains_key(factor));
-    let rows: Vec<Row> = rows.iter().map(|row| (*row).clone()).collect();
+    let taken = rows.iter().filter(|row| study.disturbed.kept || row.disturbance().is_none());
+    let rows: Vec<Row> = taken.map(|row| (*row).clone()).collect();
     if has("request_size") {
         fits::add(html, &rows).into_iter().for_each(|chart| add_chart(html, charts, chart));
     }

@@ -13,12 +13,14 @@ use serde_json::Value;
 pub use crate::probe::soaked::{Calibration, Soaked};
 use crate::study::Level;
 
+mod disturbance;
 mod explained;
 mod file;
 mod form;
 mod read;
 mod reader;
 
+pub use disturbance::{Disturbance, DisturbedRows, undisturbed, undisturbed_rows};
 pub use explained::{ExplainedRow, words as explained_words};
 pub use file::{RowFile, read_rows};
 pub(crate) use file::{rows_of, with_losses};

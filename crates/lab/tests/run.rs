@@ -159,7 +159,11 @@ fn a_study_of_commands_gives_a_row_for_each_run_and_clears_up() {
     let targets: BTreeSet<&str> =
         rows.iter().filter_map(|row| row.command.split(' ').find(|word| word.contains("target"))).collect();
     assert_eq!(targets.len(), 12, "no target has the name of another");
-    assert_eq!(view(&[bench.path("rows.jsonl")]).expect("rows"), summary, "the rows alone give the summary");
+    assert_eq!(
+        view(&[bench.path("rows.jsonl")], false).expect("rows"),
+        summary,
+        "the rows alone give the summary"
+    );
 }
 
 #[test]
@@ -436,7 +440,12 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
         assert!(error.contains(hint), "{error}");
     }
     std::fs::write(bench.path("rows.jsonl"), "").expect("room");
-    assert!(view(&[bench.path("rows.jsonl")]).expect_err("empty").to_string().contains("there are no rows"));
+    assert!(
+        view(&[bench.path("rows.jsonl")], false)
+            .expect_err("empty")
+            .to_string()
+            .contains("there are no rows")
+    );
 }
 
 #[test]

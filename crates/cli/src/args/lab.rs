@@ -37,6 +37,7 @@ pub use simulate::{
 
 pub use compare::{CompareAsked, LabCompareArguments, LabTrendArguments};
 
+use files::DisturbedArguments;
 use network::path::LabPathArguments;
 use network::request_response::LabRequestResponseArguments;
 use network::tcp_read::TcpReadArguments;
@@ -88,6 +89,9 @@ pub enum LabCommand {
         /// Files of rows
         #[arg(value_name = "ROWS", required = true, help_heading = WHAT, display_order = 0)]
         rows: Vec<PathBuf>,
+
+        #[command(flatten)]
+        disturbed: DisturbedArguments,
 
         /// Print the figures as JSON
         ///

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, InputError};
+use datapump_lab::row::DisturbedRows;
 use datapump_lab::study::StudyError;
 use datapump_lab::{RunArguments, Summary};
 use datapump_netlab::SettingsError;
@@ -58,10 +59,12 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Memory(arguments) => memory::memory(arguments, &output),
         LabCommand::Scrub(arguments) => scrub::scrub(arguments, &output),
         LabCommand::Report(arguments) => report::report(arguments, &output),
-        LabCommand::View { rows, .. } => match datapump_lab::view(rows) {
-            Ok(summary) => print(&summary, Status::Done, &output),
-            Err(error) => refuse(&error, Status::Failed, &output),
-        },
+        LabCommand::View { rows, disturbed, .. } => {
+            match datapump_lab::view(rows, disturbed.keep_disturbed) {
+                Ok(summary) => print(&summary, Status::Done, &output),
+                Err(error) => refuse(&error, Status::Failed, &output),
+            }
+        }
     };
     output.status(status)
 }
@@ -139,7 +142,7 @@ fn print_fit(summary: &Summary, out: Option<&Path>, output: &Output) {
     let sizes: BTreeSet<_> = study.cells.iter().filter_map(|cell| cell.asked.get("request_size")).collect();
     let rows = out.map_or_else(|| PathBuf::from(format!("{}.jsonl", study.study)), Path::to_path_buf);
     if sizes.len() >= SIZES_MIN
-        && let Ok(fits) = cost::fit_file(&rows, cost::Model::Cost)
+        && let Ok(fits) = cost::fit_file(&rows, cost::Model::Cost, false)
     {
         output.bytes(shown_lines(&format!("\n{fits}")).as_bytes());
     }
@@ -164,6 +167,18 @@ fn print_figures(events: &[EventLine<'_>], words: &str, status: Status, output: 
         output.bytes(shown_lines(words).as_bytes());
     }
     status as i32
+}
+
+/// Those of rows, and how many of them were disturbed.
+fn print_judged<'events>(
+    mut events: Vec<EventLine<'events>>,
+    words: &str,
+    disturbed: &'events DisturbedRows,
+    output: &Output,
+) -> i32 {
+    let Some(note) = disturbed.words() else { return print_figures(&events, words, Status::Done, output) };
+    events.push(EventLine::Disturbed(disturbed));
+    print_figures(&events, &format!("{words}note: {note}\n"), Status::Done, output)
 }
 
 /// Tells what is wrong with a file or with what was asked of it.

@@ -19,6 +19,7 @@ use datapump_lab::judge::pages::PageCurve;
 use datapump_lab::judge::traced::{TracedFlow, TracedPeriod};
 use datapump_lab::memory::MemoryCopied;
 use datapump_lab::request_response::RequestResponse;
+use datapump_lab::row::DisturbedRows;
 use datapump_lab::scrub::Scrubbed;
 use datapump_lab::tcp_trace::{TcpSample, TcpTraced};
 use datapump_lab::{Comparison, StudySummary, Trend};
@@ -116,6 +117,8 @@ pub enum EventLine<'a> {
     Crossings(&'a CrossingWay),
     /// What an application gets of a path (pump lab fit --model overhead).
     Application(&'a ApplicationCell),
+    /// How many runs of the rows were disturbed, if any (pump lab fit, profile, predict --against).
+    Disturbed(&'a DisturbedRows),
 }
 
 /// A profile, but for the version of its form: each line has one.

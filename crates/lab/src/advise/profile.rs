@@ -16,7 +16,7 @@ use crate::judge::cost::{CpuBy, FitPoint, cpu_ns, fit_cost};
 use crate::judge::stats::median;
 use crate::probe::host::HostFacts;
 use crate::rig::files::replace;
-use crate::row::{Row, read_rows};
+use crate::row::{DisturbedRows, Row, undisturbed_rows};
 use crate::session::quiet::QuietDisk;
 use crate::{RunArguments, run};
 
@@ -138,6 +138,8 @@ pub struct ProfileArguments {
     pub quick: bool,
     /// Runs of each size.
     pub repeats: Option<u32>,
+    /// Disturbed runs count, too.
+    pub keep_disturbed: bool,
     /// The program that commands start; this one's own file by default.
     pub pump: Option<PathBuf>,
     /// Ends it soon, once true.
@@ -145,10 +147,10 @@ pub struct ProfileArguments {
 }
 
 /// Makes a profile: runs the isolated studies, fits them, writes the file. One that was stopped goes on with the rows
-/// that are there.
+/// that are there. Disturbed runs are left out unless they are kept.
 ///
 /// Errors: those of the studies; runs that failed; a file that cannot be written.
-pub fn make(arguments: &ProfileArguments) -> anyhow::Result<Profile> {
+pub fn make(arguments: &ProfileArguments) -> anyhow::Result<(Profile, DisturbedRows)> {
     let rows = arguments.out.with_extension("rows.jsonl");
     refuse_other(&arguments.out)?;
     if let Some(folder) = arguments.out.parent() {
@@ -163,10 +165,12 @@ pub fn make(arguments: &ProfileArguments) -> anyhow::Result<Profile> {
     for isolated in &STUDIES {
         run(study_arguments(arguments, isolated, &rows))?;
     }
-    let profile = of_rows(&read_rows(&rows)?, arguments.folder.as_deref().unwrap_or(Path::new(".")))?;
+    let (rows, disturbed) = undisturbed_rows(&rows, arguments.keep_disturbed)?;
+    let profile = of_rows(&rows, arguments.folder.as_deref().unwrap_or(Path::new(".")))
+        .map_err(|error| anyhow::anyhow!(disturbed.behind(&format!("{error:#}"))))?;
     let text = serde_json::to_string_pretty(&profile)? + "\n";
     replace(&arguments.out, text.as_bytes(), KIND, &is_profile)?;
-    Ok(profile)
+    Ok((profile, disturbed))
 }
 
 const KIND: &str = "profile";

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::stats;
-use crate::row::{Row, read_rows};
+use crate::row::{DisturbedRows, Row, read_rows, undisturbed};
 use crate::study::Level;
 
 mod binaries;
@@ -66,6 +66,8 @@ pub struct Comparison {
     pub warnings: Vec<String>,
     /// What was left out.
     pub notes: Vec<String>,
+    /// Disturbed runs of A and of B.
+    pub disturbed: [DisturbedRows; 2],
     /// The names of A and B.
     pub files: [String; 2],
 }
@@ -121,6 +123,8 @@ pub struct Yardstick {
     pub metric: Metric,
     /// In proportion to what, if they are not of one machine.
     pub normalise: Option<Normalise>,
+    /// Whether disturbed runs are compared, too.
+    pub keep_disturbed: bool,
 }
 
 /// Compares two files of rows.
@@ -159,6 +163,17 @@ impl Comparison {
     ///
     /// Errors: as [`compare`], but for reading.
     pub(crate) fn by(files: [String; 2], rows: [&[Row]; 2], by: Yardstick) -> anyhow::Result<Comparison> {
+        let [(a, of_a), (b, of_b)] = rows.map(|rows| undisturbed(rows, by.keep_disturbed));
+        let words = [("A", of_a), ("B", of_b)].map(|(side, of)| Some(format!("{side}: {}", of.words()?)));
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        let mut comparison = Comparison::of_taken(files, [&a, &b], by)
+            .map_err(|error| if words.is_empty() { error } else { error.context(words.join("; ")) })?;
+        comparison.notes.extend(words);
+        comparison.disturbed = [of_a, of_b];
+        Ok(comparison)
+    }
+
+    fn of_taken(files: [String; 2], rows: [&[Row]; 2], by: Yardstick) -> anyhow::Result<Comparison> {
         let Some(normalise) = by.normalise else {
             return Ok(Comparison::from_files(files, rows, by.metric)?.unless(facts::obstacle(rows, false)));
         };
@@ -213,6 +228,7 @@ impl Comparison {
             overall: overall(&found, compared_by, doubt),
             warnings: warnings::warnings(rows, &sides, metric),
             notes: warnings::notes(&sides, compared_by),
+            disturbed: [DisturbedRows::default(); 2],
             files,
         })
     }

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::judge::cost::{CpuBy, InputError, cpu_ns};
 use crate::judge::stats::{IntervalVerdict, MeanInterval};
 use crate::probe::memory::CROSSINGS_OF_A_COPY;
-use crate::row::{Row, read_rows};
+use crate::row::{DisturbedRows, Row, undisturbed_rows};
 use crate::study::{COMMAND, Level};
 
 /// The level of the command that copies memory.
@@ -71,11 +71,13 @@ struct CrossingRuns {
     cpu: MeanInterval,
 }
 
-/// The ways of a file of rows, those of one use together.
+/// The ways of a file of rows, those of one use together; without disturbed runs, unless they are kept.
 ///
 /// Errors: the file cannot be read; no completed row in it has copied memory, or crossings.
-pub fn crossing_ways(path: &Path) -> anyhow::Result<Vec<CrossingWay>> {
-    ways_of(&read_rows(path)?).map_err(|words| InputError::of_file(path, words).into())
+pub fn crossing_ways(path: &Path, keep_disturbed: bool) -> anyhow::Result<(Vec<CrossingWay>, DisturbedRows)> {
+    let (rows, disturbed) = undisturbed_rows(path, keep_disturbed)?;
+    let ways = ways_of(&rows).map_err(|words| InputError::of_file(path, disturbed.behind(words)))?;
+    Ok((ways, disturbed))
 }
 
 fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::access::Touch;
 use crate::judge::cost::{FittedLine, InputError};
 use crate::judge::stats::{Interval, IntervalVerdict, MeanInterval, mean};
-use crate::row::{Row, read_rows};
+use crate::row::{DisturbedRows, Row, undisturbed_rows};
 use crate::study::Level;
 
 /// Fewer points have no interval: two lie on a line whatever the noise is.
@@ -83,17 +83,18 @@ const STREAM: &str = "stream";
 
 type PageGroup = BTreeMap<String, Level>;
 
-/// The curves of a file of rows.
+/// The curves of a file of rows; without disturbed runs, unless they are kept.
 ///
 /// Errors: the file cannot be read, or no completed row in it has an interface and a touch.
-pub fn page_curves(path: &Path) -> anyhow::Result<Vec<PageCurve>> {
-    let curves = curves_of(&read_rows(path)?);
+pub fn page_curves(path: &Path, keep_disturbed: bool) -> anyhow::Result<(Vec<PageCurve>, DisturbedRows)> {
+    let (rows, disturbed) = undisturbed_rows(path, keep_disturbed)?;
+    let curves = curves_of(&rows);
     if curves.is_empty() {
         let words =
             "nothing to fit: no completed run has the factors interface and touch; run the study access";
-        return Err(InputError::of_file(path, words).into());
+        return Err(InputError::of_file(path, disturbed.behind(words)).into());
     }
-    Ok(curves)
+    Ok((curves, disturbed))
 }
 
 fn curves_of(rows: &[Row]) -> Vec<PageCurve> {

@@ -149,7 +149,7 @@ impl TrendChange {
         let names = versions.map(|version| datapump::shown(version.to_string().as_bytes()));
         let (comparison, why) = match Comparison::by(names, rows, by) {
             Ok(comparison) => (Some(comparison), None),
-            Err(error) if error.is::<NothingInCommon>() => (None, Some(error.to_string())),
+            Err(error) if error.is::<NothingInCommon>() => (None, Some(format!("{error:#}"))),
             Err(error) => return Err(error),
         };
         let (build_changed, kernel_changed) = (from.build != to.build, from.kernel != to.kernel);

@@ -13,7 +13,7 @@ use crate::judge::cost::{CpuBy, cpu_ns};
 use crate::judge::drift::Drift;
 use crate::judge::stages::{StagePair, stage_pairs};
 use crate::judge::stats::{self, Interval, Ratio};
-use crate::row::{Row, explained_words};
+use crate::row::{DisturbedRows, Row, explained_words};
 use crate::study::{COMMAND, Level};
 
 const GIB: f64 = (1_u64 << 30) as f64;
@@ -52,6 +52,8 @@ pub struct StudySummary {
     pub stages: Vec<StagePair>,
     /// What a reader should know besides.
     pub notes: Vec<String>,
+    /// Disturbed runs. They are in the figures of cells, and in ratios and what is said of stages if they are kept.
+    pub disturbed: DisturbedRows,
 }
 
 /// A figure with its interval.
@@ -126,17 +128,25 @@ pub struct BaselineRatio {
 
 /// A row, and the file it is from: only rows of one file, seed and round are pairs.
 type FoundRow<'rows> = (usize, &'rows Row);
+type FoundCells<'rows> = BTreeMap<&'rows Levels, Vec<FoundRow<'rows>>>;
 
 impl Summary {
-    /// Sums up files of rows.
+    /// Sums up files of rows, with ratios of undisturbed runs.
     pub fn from_rows(files: &[Vec<Row>]) -> Summary {
+        Summary::of_files(files, false)
+    }
+
+    /// Sums up files of rows; `keep_disturbed`: with ratios of disturbed runs, too.
+    pub fn of_files(files: &[Vec<Row>], keep_disturbed: bool) -> Summary {
         let mut studies: BTreeMap<&str, Vec<FoundRow<'_>>> = BTreeMap::new();
         for (file, row) in
             files.iter().enumerate().flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)))
         {
             studies.entry(&row.study).or_default().push((file, row));
         }
-        let studies = studies.into_iter().map(|(name, rows)| StudySummary::from_rows(name, &rows)).collect();
+        let studies = studies.into_iter();
+        let studies =
+            studies.map(|(name, rows)| StudySummary::from_rows(name, &rows, keep_disturbed)).collect();
         Summary { v: 1, studies }
     }
 
@@ -147,13 +157,17 @@ impl Summary {
 }
 
 impl StudySummary {
-    fn from_rows(name: &str, rows: &[FoundRow<'_>]) -> StudySummary {
-        let mut cells: BTreeMap<&Levels, Vec<FoundRow<'_>>> = BTreeMap::new();
+    fn from_rows(name: &str, rows: &[FoundRow<'_>], keep_disturbed: bool) -> StudySummary {
+        let mut cells: FoundCells<'_> = BTreeMap::new();
         rows.iter().for_each(|&(file, row)| cells.entry(&row.asked).or_default().push((file, row)));
+        let is_judged = |row: &Row| keep_disturbed || row.disturbance().is_none();
+        let mut judged = cells.clone();
+        judged.values_mut().for_each(|rows| rows.retain(|(_, row)| is_judged(row)));
+        let disturbed = DisturbedRows::count(rows.iter().map(|(_, row)| *row), keep_disturbed);
         let baselines: BTreeSet<&Levels> = rows.iter().flat_map(|(_, row)| &row.baselines).collect();
         let absent: BTreeSet<&String> = rows.iter().flat_map(|(_, row)| &row.absent).collect();
         let ratios = |asked: &Levels| -> Vec<BaselineRatio> {
-            baselines.iter().filter_map(|baseline| ratio_to(asked, baseline, &cells)).collect()
+            baselines.iter().filter_map(|baseline| ratio_to(asked, baseline, &judged)).collect()
         };
         let mut summaries: Vec<CellSummary> = cells
             .iter()
@@ -167,8 +181,9 @@ impl StudySummary {
             counts: absent.is_empty(),
             absent: absent.into_iter().cloned().collect(),
             cells: summaries,
-            stages: stage_pairs(rows.iter().map(|(_, row)| *row)),
-            notes: notes(rows),
+            stages: stage_pairs(rows.iter().map(|(_, row)| *row).filter(|row| is_judged(row))),
+            notes: disturbed.words().into_iter().chain(notes(rows)).collect(),
+            disturbed,
         }
     }
 }
@@ -276,11 +291,7 @@ fn sample_of(values: &[f64]) -> Option<Sample> {
 }
 
 /// Compares a cell with the cell that has the baseline's levels and otherwise its own; not with itself.
-fn ratio_to(
-    asked: &Levels,
-    baseline: &Levels,
-    cells: &BTreeMap<&Levels, Vec<FoundRow<'_>>>,
-) -> Option<BaselineRatio> {
+fn ratio_to(asked: &Levels, baseline: &Levels, cells: &FoundCells<'_>) -> Option<BaselineRatio> {
     let mut other = asked.clone();
     other.extend(baseline.clone());
     if other == *asked {
@@ -469,7 +480,28 @@ mod tests {
         assert_eq!(means(cell.soaker_cpu_ns_per_byte), Some((2, 0.5)));
         assert_eq!(means(cell.soaker_cpu_us_per_request), Some((2, 524.288)));
         let notes = ["1 of 3 runs with the soaker are noisy; the first: not quiet", "the soaker: nice 19"];
-        assert_eq!(study.notes, notes);
+        assert_eq!(study.notes[1..], notes);
+        assert!(study.notes[0].starts_with("disturbed runs: 1 (the soaker was noisy: 1), in no verdict"));
+    }
+
+    #[test]
+    fn disturbed_runs_stand_in_tables_and_in_no_ratio_unless_they_are_kept() {
+        let mut rows = rounds(5);
+        for row in rows.iter_mut().filter(|row| row.repeat < 2) {
+            (row.pace_before_ns, row.pace_after_ns) = (Some(5_000_000), Some(6_000_000));
+        }
+        for (keep, pairs) in [(false, 3), (true, 5)] {
+            let study = Summary::of_files(&[rows.clone()], keep).studies.remove(0);
+            assert_eq!((study.disturbed.pace, study.disturbed.kept), (6, keep));
+            assert!(
+                study.notes[0].starts_with("disturbed runs: 6 (the processor's pace"),
+                "{:?}",
+                study.notes
+            );
+            assert!(study.cells.iter().all(|cell| cell.completed == 5));
+            let mut ratios = study.cells.iter().flat_map(|cell| &cell.ratios).peekable();
+            assert!(ratios.peek().is_some() && ratios.all(|it| it.ratio.pairs == pairs), "{keep}");
+        }
     }
 
     #[test]

@@ -153,19 +153,19 @@ fn files_are_told_apart_and_torn_lines_are_told() {
         fields.to_string().replacen('{', "{\"v\":1,\"event\":\"tcp\",", 1) + "\n"
     };
     std::fs::write(path("tcp.jsonl"), [sample(1, 1), sample(2, 2), sample(3, 1)].concat()).expect("room");
-    let page = report(&[path("rows.jsonl"), path("tcp.jsonl")]).expect("a page");
+    let page = report(&[path("rows.jsonl"), path("tcp.jsonl")], false).expect("a page");
     assert_eq!((page.runs, page.torn_lines, page.samples, page.charts), (30, 1, 3, 6));
     assert!(
         page.html.contains("bytes of a torn last line left out") && page.html.contains("a &gt; &lt;b&gt;")
     );
-    let alone = report(&[path("tcp.jsonl")]).expect("a page");
+    let alone = report(&[path("tcp.jsonl")], false).expect("a page");
     assert_eq!((alone.runs, alone.charts), (0, 3));
     std::fs::write(path("empty.jsonl"), "").expect("room");
     std::fs::write(path("notes"), "my notes\n").expect("room");
     for (name, part) in
         [("empty.jsonl", "there are no rows"), ("notes", "line 1: this is no row"), ("none", "read ")]
     {
-        let error = format!("{:#}", report(&[path(name)]).expect_err(name));
+        let error = format!("{:#}", report(&[path(name)], false).expect_err(name));
         assert!(error.contains(part), "{name}: {error}");
     }
 }

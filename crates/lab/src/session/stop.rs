@@ -23,7 +23,8 @@ pub fn is_enough(rule: &StopRule, cells: &[&BTreeMap<String, Level>], rows: &[Ro
     if runs.len() < cells.len() * rounds as usize {
         return false;
     }
-    let summary = Summary::from_rows(&[rows]);
+    // Which rounds were disturbed must not decide when the study ends.
+    let summary = Summary::of_files(&[rows], true);
     summary.studies.iter().flat_map(|study| &study.cells).all(|cell| is_narrow(rule, cell))
 }
 

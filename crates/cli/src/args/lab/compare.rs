@@ -13,6 +13,7 @@ use datapump_lab::{Metric, Normalise};
 pub use trend::LabTrendArguments;
 
 use super::super::{HOW, WHAT};
+use super::files::DisturbedArguments;
 use super::{ChangesArguments, FilesArguments};
 
 /// Say whether B is faster than A, cell by cell and overall
@@ -71,6 +72,9 @@ pub struct LabCompareArguments {
     /// Example: pump lab compare old.jsonl new.jsonl --metric cpu-per-request --normalise clock
     #[arg(long, value_name = "TO", env = "PUMP_NORMALISE", help_heading = HOW)]
     pub normalise: Option<Normalise>,
+
+    #[command(flatten)]
+    pub disturbed: DisturbedArguments,
 
     #[command(flatten)]
     pub files: FilesArguments,

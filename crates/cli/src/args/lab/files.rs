@@ -9,6 +9,20 @@ use clap::{ArgAction, Args};
 
 use crate::args::{HOW, OUTPUT};
 
+/// Which rows count.
+#[derive(Debug, Args)]
+pub struct DisturbedArguments {
+    /// Take disturbed runs into verdicts and fits, too
+    ///
+    /// A run is disturbed if the processor's pace changed by more than 5 % from before it to after it, or if the soaker
+    /// calls its own figures noisy. Default: off: they are left out, and counted.
+    ///
+    /// Example: pump lab fit crossings.jsonl --model crossings --keep-disturbed
+    #[arg(long, env = "PUMP_KEEP_DISTURBED", help_heading = HOW)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
+    pub keep_disturbed: bool,
+}
+
 /// Where a study's files and rows go.
 #[derive(Debug, Args)]
 pub struct FilesArguments {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 
+use super::files::DisturbedArguments;
 use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Fit a model to rows or to a table, with intervals
@@ -32,6 +33,9 @@ pub struct LabFitArguments {
     #[arg(long, value_name = "MODEL", env = "PUMP_MODEL", help_heading = HOW)]
     #[arg(value_enum, default_value_t = LabModel::Cost, hide_default_value = true)]
     pub model: LabModel,
+
+    #[command(flatten)]
+    pub disturbed: DisturbedArguments,
 
     /// Print the figures as JSON
     ///

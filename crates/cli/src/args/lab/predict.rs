@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args};
 
+use super::files::DisturbedArguments;
 use crate::args::copy::tuning::parse_request_size;
 use crate::args::{HOW, OUTPUT, WHAT};
 
@@ -45,6 +46,9 @@ pub struct LabPredictArguments {
     /// Example: pump lab predict --profile --chain disk_source,pump,disk_sink --against local-copy.jsonl
     #[arg(long, value_name = "ROWS", env = "PUMP_AGAINST", help_heading = WHAT, requires = "profile")]
     pub against: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub disturbed: DisturbedArguments,
 
     /// Take a profile of another machine
     ///

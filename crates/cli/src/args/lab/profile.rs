@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 
+use super::files::DisturbedArguments;
 use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Measure this machine's parts, to predict copies from
@@ -41,6 +42,9 @@ pub struct LabProfileArguments {
     #[arg(long, env = "PUMP_QUICK", help_heading = HOW)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub quick: bool,
+
+    #[command(flatten)]
+    pub disturbed: DisturbedArguments,
 
     /// The file
     ///

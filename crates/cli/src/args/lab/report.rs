@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::files::DisturbedArguments;
 use crate::args::{OUTPUT, WHAT};
 
 /// Write a page of HTML with tables and charts of rows
@@ -18,6 +19,9 @@ pub struct LabReportArguments {
     /// Files of rows, and time series of TCP connections
     #[arg(value_name = "ROWS", required = true, help_heading = WHAT, display_order = 0)]
     pub rows: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub disturbed: DisturbedArguments,
 
     /// The page, which is written over
     ///

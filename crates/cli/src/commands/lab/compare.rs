@@ -45,7 +45,8 @@ fn comparison(
     arguments: &LabCompareArguments,
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Comparison> {
-    let by = Yardstick { metric: arguments.metric, normalise: arguments.normalise };
+    let keep_disturbed = arguments.disturbed.keep_disturbed;
+    let by = Yardstick { metric: arguments.metric, normalise: arguments.normalise, keep_disturbed };
     match compared {
         CompareAsked::Files(a, b) => datapump_lab::compare(a, b, by),
         CompareAsked::Sides(rows) => datapump_lab::compare_sides(rows, by),

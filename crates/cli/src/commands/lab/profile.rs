@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::Status;
 use datapump_lab::advise::profile::{self, ChainForecast, Profile, ProfileArguments, ProfileCheck};
+use datapump_lab::row::undisturbed_rows;
 use datapump_lab::study::StudyError;
 
-use super::print_figures;
+use super::{print_figures, print_judged};
 use crate::args::{LabPredictArguments, LabProfileArguments};
 use crate::output::Output;
 use crate::output::events::{EventLine, PredictionLine};
@@ -29,13 +30,14 @@ pub fn profile(arguments: &LabProfileArguments, output: &Output) -> i32 {
         out: out.clone(),
         quick: arguments.quick,
         repeats: arguments.repeats,
+        keep_disturbed: arguments.disturbed.keep_disturbed,
         pump: None,
         stop: Arc::clone(&stop),
     };
     match profile::make(&asked) {
-        Ok(made) => {
+        Ok((made, disturbed)) => {
             let words = format!("{}\nkept in {}\n", profile::profile_text(&made), out.display());
-            print_figures(&[EventLine::Profile((&made).into())], &words, Status::Done, output)
+            print_judged(vec![EventLine::Profile((&made).into())], &words, &disturbed, output)
         }
         Err(error) if stop.load(Ordering::Relaxed) => super::refuse(&error, Status::Interrupted, output),
         Err(error) if error.is::<StudyError>() => super::refuse(&error, Status::Usage, output),
@@ -49,9 +51,10 @@ pub fn predict(path: &Path, arguments: &LabPredictArguments, output: &Output) ->
     let Some(path) = named.or_else(Profile::default_path) else { return Ok(output.usage(NO_FOLDER)) };
     let profile = Profile::read(&path, arguments.other_machine)?;
     if let Some(rows) = &arguments.against {
-        let against = profile.against(&arguments.chain, &datapump_lab::row::read_rows(rows)?)?;
+        let (rows, disturbed) = undisturbed_rows(rows, arguments.disturbed.keep_disturbed)?;
+        let against = profile.against(&arguments.chain, &rows)?;
         let words = ProfileCheck::lines(&against);
-        return Ok(print_figures(&[EventLine::Against(&against)], &words, Status::Done, output));
+        return Ok(print_judged(vec![EventLine::Against(&against)], &words, &disturbed, output));
     }
     if arguments.request_size.is_empty() {
         return Ok(output.usage("name a request size, or several: --request-size 64KiB,1MiB"));

@@ -17,7 +17,7 @@ pub fn report(arguments: &LabReportArguments, output: &Output) -> i32 {
     if arguments.rows.iter().any(|rows| is_same(rows, out)) {
         return output.usage("the page would be written over the rows; name another file with --out");
     }
-    let page = match datapump_lab::report(&arguments.rows) {
+    let page = match datapump_lab::report(&arguments.rows, arguments.disturbed.keep_disturbed) {
         Ok(page) => page,
         Err(error) => return refuse(&error, Status::Failed, output),
     };

@@ -14,7 +14,8 @@ use crate::output::json;
 
 /// Gives the exit status.
 pub fn trend(arguments: &LabTrendArguments, output: &Output) -> i32 {
-    let by = Yardstick { metric: arguments.metric, normalise: arguments.normalise };
+    let keep_disturbed = arguments.disturbed.keep_disturbed;
+    let by = Yardstick { metric: arguments.metric, normalise: arguments.normalise, keep_disturbed };
     match datapump_lab::trend(&arguments.rows, by) {
         Ok(trend) if trend.is_empty() => {
             output.line(&format!("pump: nothing could be judged: {}", why_none(&trend)));

@@ -2,7 +2,7 @@
 
 use crate::support::schema;
 use crate::support::{Home, Outcome};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const SINK: &str = "request_size_bytes,observed_ns_per_byte\n32768,5.3\n65536,2.8\n131072,2.2\n262144,1.3\n";
 const PARTS: &str = "component,cb_ns_per_byte,cr_us_per_request\npump,0,20\nsource,0.5,66\nsink,1.6,53\n";
@@ -130,6 +130,46 @@ fn rows_of_a_study_are_fitted() {
         assert_eq!((&fit["points"], &fit["cpu_by"]), (&50.into(), &"machine".into()), "{fit}");
         // The pump touches no byte (statement S23).
         assert!(number(fit, "cr_us_per_request_low") > 0.0 && number(fit, "cb_ns_per_byte") < 0.01, "{fit}");
+    }
+}
+
+/// Kept rows in which the pace of the processor was made to change during the runs of the first round.
+fn with_planted_pace(home: &Home) {
+    let kept = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/cpu.jsonl"));
+    let kept = kept.expect("the rows");
+    let planted = kept.lines().map(|line| {
+        let mut row: Value = serde_json::from_str(line).expect("JSON");
+        row["pace_before_ns"] = 5_000_000.into();
+        row["pace_after_ns"] = if row["repeat"] == 0 { 5_300_000.into() } else { 5_200_000.into() };
+        format!("{row}\n")
+    });
+    std::fs::write(home.path("planted.jsonl"), planted.collect::<String>()).expect("room");
+}
+
+#[test]
+fn disturbed_runs_are_in_no_verdict_and_no_fit_unless_they_are_kept() {
+    let home = Home::new();
+    with_planted_pace(&home);
+    let first = |run: &Outcome| schema::checked(&run.out).remove(0);
+    for (flag, fitted, pairs, counted) in [
+        ("", 45, 9, json!({ "pace": 10, "soaker": 0, "kept": false })),
+        (" --keep-disturbed", 50, 10, json!({ "pace": 10, "soaker": 0, "kept": true })),
+    ] {
+        let fit = pump(&home, &format!("lab fit planted.jsonl --json{flag}"));
+        assert_eq!(first(&fit)["points"], fitted, "{fit:?}");
+        let events = schema::checked(&fit.out);
+        let event = events.iter().find(|event| event["event"] == "disturbed").expect("it is told");
+        assert!(["pace", "soaker", "kept"].iter().all(|name| event[name] == counted[name]), "{event}");
+        let compared = first(&pump(&home, &format!("lab compare planted.jsonl planted.jsonl --json{flag}")));
+        assert_eq!(compared["cells"][0]["pairs"], pairs, "{compared}");
+        assert_eq!(compared["disturbed"], json!([counted, counted]));
+        let summary = first(&pump(&home, &format!("lab view planted.jsonl --json{flag}")));
+        assert_eq!(summary["studies"][0]["disturbed"], counted);
+        assert_eq!(summary["studies"][0]["cells"][0]["completed"], 10, "they stand in the table");
+    }
+    for (words, side) in [("fit planted.jsonl", ""), ("compare planted.jsonl planted.jsonl", "B: ")] {
+        let said = pump(&home, &format!("lab {words}")).out;
+        assert!(said.contains(&format!("note: {side}disturbed runs: 10 (the processor's pace")), "{said}");
     }
 }
 

@@ -112,7 +112,7 @@ fn rows_are_run_again_from_their_file_alone_and_compared() {
     expect(&home.pump(&words), 0, &["tiny: 8 runs"], "the study");
     std::fs::remove_file(home.path("tiny.toml")).expect("it was there");
     expect(&home.pump(&["lab", "rerun", "old.jsonl"]), 0, &["tiny: 8 runs"], "again");
-    let run = home.pump(&["lab", "compare", "old.jsonl", "old-again.jsonl"]);
+    let run = home.pump(&["lab", "compare", "--keep-disturbed", "old.jsonl", "old-again.jsonl"]);
     expect(&run, 1, &["overall", "nothing could be judged: not interleaved"], "one session each");
     let json = home.pump(&["lab", "rerun", "old.jsonl", "--json"]);
     let last = json.out.lines().last().expect("a report");

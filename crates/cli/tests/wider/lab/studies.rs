@@ -97,7 +97,7 @@ fn s66_applications_have_rates_and_a_fixed_time_beside_the_probe() {
             .filter(is_pump)
             .all(|row| row["achieved"]["flows"][0]["bytes_per_s"].as_f64() > Some(0.0))
     );
-    let fit = home.pump(&["lab", "fit", "rows.jsonl", "--model", "overhead"]);
+    let fit = home.pump(&["lab", "fit", "rows.jsonl", "--keep-disturbed", "--model", "overhead"]);
     expect(&fit, 0, &["iperf3: ", "pump: ", "rsync: ", " Mbit/s (n 1)", " % of the probe"], "fit");
     let left = std::fs::read_dir("/dev/shm").expect("memory").flatten();
     let left: Vec<_> =
@@ -116,7 +116,7 @@ fn the_costs_of_requests_are_fitted_from_the_rows_of_a_grid() {
     let words =
         [&["lab", "run", "seqio", "--quick", "--repeats=2", "--out", "rows.jsonl"][..], &set].concat();
     expect(&home.pump(&words), 0, &[], "run");
-    let fits = home.pump(&["lab", "fit", "rows.jsonl", "--model", "cost"]);
+    let fits = home.pump(&["lab", "fit", "rows.jsonl", "--keep-disturbed", "--model", "cost"]);
     // The half-power point is there unless a busy machine makes the largest requests the slow ones: unit tests have it.
     expect(&fits, 0, &["ns/byte", "CPU time by the soaker", "CPU time of the process"], "fit");
 }

@@ -304,7 +304,7 @@ fn rows_of_two_machines_have_a_verdict_only_in_proportion() {
     assert!(verdicts(&plain).iter().all(|verdict| *verdict == ComparisonVerdict::CannotBeJudged));
     assert!(plain.is_empty());
     for (metric, normalise) in [(Metric::Elapsed, Normalise::Disk), (Metric::Cpu, Normalise::Clock)] {
-        let by = Yardstick { metric, normalise: Some(normalise) };
+        let by = Yardstick { metric, normalise: Some(normalise), ..Yardstick::default() };
         let told = Comparison::by(names(), [&a, &b], by).expect("in proportion");
         let slower: Vec<usize> = (0..4).filter(|&cell| differs(verdicts(&told)[cell])).collect();
         assert_eq!(slower, [2], "{normalise}: {told}");
@@ -319,7 +319,7 @@ fn rows_of_two_machines_have_a_verdict_only_in_proportion() {
         (Metric::Memory, Normalise::Clock, &b, "leave out"),
         (Metric::Cpu, Normalise::Clock, &unknown, "cpu_mhz"),
     ] {
-        let by = Yardstick { metric, normalise: Some(normalise) };
+        let by = Yardstick { metric, normalise: Some(normalise), ..Yardstick::default() };
         let error = Comparison::by(names(), [&a, other], by).expect_err("no proportion");
         assert!(error.is::<NoProportion>() && error.to_string().contains(hint), "{error}");
     }
@@ -334,7 +334,7 @@ fn the_speed_of_a_disk_is_of_cells_that_both_sides_have() {
     let (a, mut b) = (side(4), side(3));
     let warm = |row: &Row| Row { cache_state: "warm".into(), seed: 9, elapsed_ns: 1_000_000, ..row.clone() };
     b.extend(b[..1].iter().map(warm).collect::<Vec<Row>>());
-    let by = Yardstick { metric: Metric::Elapsed, normalise: Some(Normalise::Disk) };
+    let by = Yardstick { metric: Metric::Elapsed, normalise: Some(Normalise::Disk), ..Yardstick::default() };
     let told = Comparison::by(["a".into(), "b".into()], [&a, &b], by).expect("in proportion");
     assert_eq!(verdicts(&told), vec![ComparisonVerdict::NoDifferenceShown; 3], "{told}");
 }
@@ -353,7 +353,7 @@ fn where_some_runs_went_past_the_cache_they_alone_say_how_fast_the_disk_is() {
         rows.into_iter().map(direct).collect::<Vec<Row>>()
     };
     let (a, b) = (side(1.0), side(2.0));
-    let by = Yardstick { metric: Metric::Elapsed, normalise: Some(Normalise::Disk) };
+    let by = Yardstick { metric: Metric::Elapsed, normalise: Some(Normalise::Disk), ..Yardstick::default() };
     let told = Comparison::by(["a".into(), "b".into()], [&a, &b], by).expect("in proportion");
     assert_eq!(verdicts(&told)[1..], [ComparisonVerdict::NoDifferenceShown; 2], "{told}");
 }

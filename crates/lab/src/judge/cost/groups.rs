@@ -17,7 +17,7 @@ use crate::judge::cost::half_power::{HalfPower, half_power};
 use crate::judge::cost::input::InputError;
 use crate::judge::cost::table::{CsvRow, CsvTable};
 use crate::judge::stages::{STAGE, StagePair, stage_pairs};
-use crate::row::{BYTE_ORDER_MARK, Row, rows_of};
+use crate::row::{BYTE_ORDER_MARK, DisturbedRows, Row, rows_of, undisturbed};
 use crate::study::{Level, READERS, SOAKER};
 
 /// The columns of a table that say how large a request is.
@@ -46,6 +46,8 @@ pub struct Fits {
     pub refused: Vec<UnfitGroup>,
     /// What a reader should know besides.
     pub notes: Vec<String>,
+    /// Disturbed runs.
+    pub disturbed: DisturbedRows,
 }
 
 /// The fit of a group.
@@ -83,15 +85,21 @@ pub struct UnfitGroup {
     pub why: String,
 }
 
-/// Fits a model to a file of rows or a table.
+/// Fits a model to a file of rows or a table; of rows without those of disturbed runs, unless they are kept.
 ///
 /// Errors: what the system says; a line that is no row; an [`InputError`] for a table that is not in order or if no
 /// group at all has a fit.
-pub fn fit_file(path: &Path, model: Model) -> anyhow::Result<Fits> {
+pub fn fit_file(path: &Path, model: Model, keep_disturbed: bool) -> anyhow::Result<Fits> {
     let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
     let fits = match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
-        Some(b'{') => fit_rows(&rows_of(path, &bytes)?, model, bytes.last() != Some(&b'\n')),
+        Some(b'{') => {
+            let rows = rows_of(path, &bytes)?;
+            let (taken, disturbed) = undisturbed(&rows, keep_disturbed);
+            let mut fits = fit_rows(&taken, model, bytes.last() != Some(&b'\n'));
+            fits.notes.extend(disturbed.words());
+            Fits { disturbed, ..fits }
+        }
         _ => of_table(&CsvTable::parse(path, text)?, model)?,
     };
     if fits.fits.is_empty() { Err(nothing(path, &fits).into()) } else { Ok(fits) }
@@ -101,7 +109,7 @@ fn nothing(path: &Path, fits: &Fits) -> InputError {
     let why = |refused: &UnfitGroup| format!("{}: {}", refused.group, refused.why);
     let whys: Vec<String> = fits.refused.iter().map(why).collect();
     let message = if whys.is_empty() { "no run has completed".to_string() } else { whys.join("; ") };
-    InputError::of_file(path, format!("nothing to fit: {message}"))
+    InputError::of_file(path, fits.disturbed.behind(&format!("nothing to fit: {message}")))
 }
 
 impl Fits {

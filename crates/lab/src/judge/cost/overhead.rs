@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::judge::cost::{FittedLine, InputError};
 use crate::judge::stats::{IntervalVerdict, MeanInterval};
-use crate::row::{Row, read_rows};
+use crate::row::{DisturbedRows, Row, undisturbed_rows};
 use crate::study::{COMMAND, Level};
 
 mod messages;
@@ -78,16 +78,20 @@ struct Runs {
 
 type OtherLevels = BTreeMap<String, Level>;
 
-/// The cells of a file of rows.
+/// The cells of a file of rows; without disturbed runs, unless they are kept.
 ///
 /// Errors: the file cannot be read, or no row in it has a command and a size.
-pub fn application_cells(path: &Path) -> anyhow::Result<Vec<ApplicationCell>> {
-    let cells = cells_of(&read_rows(path)?);
+pub fn application_cells(
+    path: &Path,
+    keep_disturbed: bool,
+) -> anyhow::Result<(Vec<ApplicationCell>, DisturbedRows)> {
+    let (rows, disturbed) = undisturbed_rows(path, keep_disturbed)?;
+    let cells = cells_of(&rows);
     if cells.is_empty() {
         let words = "nothing to fit: no run has the factors command and size; run the study applications";
-        return Err(InputError::of_file(path, words).into());
+        return Err(InputError::of_file(path, disturbed.behind(words)).into());
     }
-    Ok(cells)
+    Ok((cells, disturbed))
 }
 
 fn cells_of(rows: &[Row]) -> Vec<ApplicationCell> {

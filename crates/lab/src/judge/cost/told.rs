@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn a_fit_reads_like_this() {
-        let fits = fit_file(&golden("datapump_table4_network_receiver.csv"), Model::Cost).expect("a fit");
+        let fits =
+            fit_file(&golden("datapump_table4_network_receiver.csv"), Model::Cost, false).expect("a fit");
         let expected = "\
 datapump_table4_network_receiver: 3 points
   Cb 43.5 ns/byte, 95 % interval 22.6 .. 64.4, standard error 1.65
@@ -213,7 +214,7 @@ warning: Cr is negative, and a request cannot cost less than nothing: its interv
 
     #[test]
     fn a_level_off_reads_like_this() {
-        let fits = fit_file(&golden("legion_1file_latency.csv"), Model::LevelOff).expect("fits");
+        let fits = fit_file(&golden("legion_1file_latency.csv"), Model::LevelOff, false).expect("fits");
         let text = fits.fits[0].to_string();
         for part in [
             "legion_1file_latency, stage unoptimized: latency(n) = max(R1, n D)\n",

@@ -8,6 +8,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 use datapump_lab::{Metric, Normalise};
 
+use super::super::files::DisturbedArguments;
 use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Say what each change of build or kernel did to a study
@@ -41,6 +42,9 @@ pub struct LabTrendArguments {
     /// Example: pump lab trend seqio.jsonl --normalise disk
     #[arg(long, value_name = "TO", env = "PUMP_NORMALISE", help_heading = HOW)]
     pub normalise: Option<Normalise>,
+
+    #[command(flatten)]
+    pub disturbed: DisturbedArguments,
 
     /// Print the verdicts as JSON
     ///

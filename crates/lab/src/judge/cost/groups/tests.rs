@@ -157,7 +157,7 @@ fn failed_runs_and_torn_lines_are_told() {
     rows(|row| row).iter().chain([&failed]).for_each(|row| file.append(row).expect("room"));
     let whole = std::fs::read(&path).expect("readable");
     std::fs::write(&path, [&whole[..], b"{\"v\":1,\"stu"].concat()).expect("writable");
-    let fits = fit_file(&path, Model::Cost).expect("fits");
+    let fits = fit_file(&path, Model::Cost, false).expect("fits");
     let notes = fits.notes.join("\n");
     assert!(notes.contains("1 runs failed") && notes.contains("the last line is cut off"), "{notes}");
     assert_eq!(fits.fits.len(), 2);
@@ -219,7 +219,7 @@ fn tables_are_fitted_with_the_columns_they_have() {
         ("request_size_bytes,cost_us_per_request", "50000,150", "100000,250", "25000,100"),
     ] {
         std::fs::write(&path, format!("{header}\n{first}\n{second}\n{third}\n")).expect("writable");
-        let fits = fit_file(&path, Model::Cost).expect(header);
+        let fits = fit_file(&path, Model::Cost, false).expect(header);
         assert_eq!(fits.fits[0].name(), "t");
         assert!(is_near(cost(&fits.fits[0]), (2.0, 50.0)), "{header}: {fits:?}");
     }
@@ -231,7 +231,7 @@ fn a_table_may_hold_several_components() {
     let path = folder.path().join("t.csv");
     let lines = ["a,50000,3", "b,50000,1", "a,100000,2.5", "a,25000,4", "b,100000,1"].join("\n");
     std::fs::write(&path, format!("component,request_size_bytes,ns_per_byte\n{lines}\n")).expect("writable");
-    let fits = fit_file(&path, Model::Cost).expect("a fit");
+    let fits = fit_file(&path, Model::Cost, false).expect("a fit");
     assert_eq!((fits.fits.len(), fits.fits[0].name()), (1, "a".to_string()));
     assert_eq!(fits.refused[0].group, "b");
     assert!(fits.refused[0].why.contains("2 points are too few"), "{fits:?}");
@@ -246,12 +246,12 @@ fn the_receiver_of_the_paper_is_warned_of() {
         ("datapump_table4_network_receiver.csv", Some("Cr is negative")),
         ("datapump_table5_local_copy.csv", None),
     ] {
-        let fits = fit_file(&golden(table), Model::Cost).expect(table);
+        let fits = fit_file(&golden(table), Model::Cost, false).expect(table);
         let warning = json!(&fits.fits[0])["warning"].as_str().map(str::to_owned);
         assert_eq!(warning.is_some(), words.is_some(), "{table}: {warning:?}");
         assert!(warning.unwrap_or_default().contains(words.unwrap_or_default()), "{table}");
     }
-    let legion = fit_file(&golden("legion_1file_latency.csv"), Model::LevelOff).expect("fits");
+    let legion = fit_file(&golden("legion_1file_latency.csv"), Model::LevelOff, false).expect("fits");
     assert_eq!(legion.fits.len(), 5);
 }
 
@@ -272,7 +272,7 @@ fn tables_that_are_not_in_order_are_refused() {
         (Model::LevelOff, "", "there are no rows"),
     ] {
         std::fs::write(&path, text).expect("writable");
-        let error = fit_file(&path, model).expect_err(complaint);
+        let error = fit_file(&path, model, false).expect_err(complaint);
         assert!(error.is::<InputError>(), "{error:#}");
         assert!(format!("{error:#}").contains(complaint), "{complaint}: {error:#}");
     }
