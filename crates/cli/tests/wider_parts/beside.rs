@@ -93,6 +93,10 @@ impl Known<'_> {
         if !self.must_stay(path) && source.is_some_and(|source| source.content == found.content) {
             entry.content.clone_from(&found.content);
         }
+        // Its time is that of what was made in it last.
+        if self.keeps_own(path) && before.is_some_and(|it| (it.mode, it.owner) == (found.mode, found.owner)) {
+            (entry.mode, entry.owner, entry.mtime) = (found.mode, found.owner, found.mtime);
+        }
         // To empty a folder rsync opens it up; that it could not be emptied does not close it again.
         if source.is_none() && before.is_some_and(|before| before.mode == found.mode) {
             entry.mode = found.mode;
@@ -124,9 +128,6 @@ impl Known<'_> {
     }
 
     fn may_stay(&self, path: &Path) -> bool {
-        if self.keeps_own(path) {
-            return true;
-        }
         let tangled = self.is_tangled(path);
         // Another name of it may not be one that was asked for.
         let is_part = self.asked.leaves_out();
@@ -149,7 +150,8 @@ impl Known<'_> {
     /// A root that all may write to, as /tmp, with another mode or owner than the source.
     fn keeps_own(&self, path: &Path) -> bool {
         const STICKY_AND_OPEN: u32 = 0o1002;
-        let is_root = path == root_of(self.asked);
+        let is_named = self.asked.form == Form::Names && path.parent() == Some(Path::new("copy"));
+        let is_root = is_named || path == root_of(self.asked);
         let (source, before) = (self.source.get(path), self.before.get(path));
         let is_open = |(source, before): (&Entry, &Entry)| {
             before.mode & STICKY_AND_OPEN == STICKY_AND_OPEN
