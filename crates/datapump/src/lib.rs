@@ -29,8 +29,8 @@ mod job;
 /// The parts of a simulated [`Platform`].
 pub mod simulation {
     pub use datapump_core::model;
-    pub use datapump_engine::sim::{Device, Faults, Peaks, Random, SimClock, SimDisk};
-    pub use datapump_engine::{Errno, os::linux::timer_slack};
+    pub use datapump_engine::sim::{Device, Faults, Random, SimClock, SimDisk};
+    pub use datapump_engine::{Errno, Peaks, os::linux::timer_slack};
     pub use datapump_mover::setup::platform::Simulation;
 }
 

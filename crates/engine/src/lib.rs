@@ -31,6 +31,7 @@ mod stage;
 
 pub use arena::{ALIGNMENT_BYTES, Arena};
 pub use engine::inline::Inline;
+pub use engine::peaks::Peaks;
 pub use engine::threads::Threads;
 #[cfg(target_os = "linux")]
 pub use engine::uring::Uring;

@@ -81,6 +81,17 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// The ends that the request occupies: 0 the source, 1 the sink.
+    pub(crate) fn sides(&self) -> std::ops::Range<usize> {
+        match self {
+            Op::Read { .. } | Op::Nop { write: false, .. } => 0..1,
+            Op::Write { .. } | Op::Nop { write: true, .. } => 1..2,
+            Op::CopyRange { .. } => 0..2,
+        }
+    }
+}
+
 /// The end of one request: its token, and the bytes moved or the system's error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {

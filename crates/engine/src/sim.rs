@@ -28,8 +28,6 @@ pub use random::Random;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{Completion, Errno, Handle, Op, TransferPlace};
 
@@ -46,47 +44,6 @@ pub struct Faults {
     pub flip_at: Option<u64>,
     /// So is one in all requests behind it.
     pub flips_on: bool,
-}
-
-/// The most requests that were in flight at a time, for a test to look at from outside. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub struct Peaks(Arc<[AtomicU32; 4]>);
-
-impl Peaks {
-    /// The most reads in flight.
-    pub fn reads(&self) -> u32 {
-        self.0[2].load(Ordering::Relaxed)
-    }
-
-    /// The most writes in flight.
-    pub fn writes(&self) -> u32 {
-        self.0[3].load(Ordering::Relaxed)
-    }
-
-    /// Requests in flight now.
-    pub fn in_flight(&self) -> u32 {
-        self.0[0].load(Ordering::Relaxed) + self.0[1].load(Ordering::Relaxed)
-    }
-
-    fn posted(&self, op: &Op) {
-        for side in sides(op) {
-            let now = self.0[side].fetch_add(1, Ordering::Relaxed) + 1;
-            self.0[2 + side].fetch_max(now, Ordering::Relaxed);
-        }
-    }
-
-    fn completed(&self, op: &Op) {
-        sides(op).for_each(|side| _ = self.0[side].fetch_sub(1, Ordering::Relaxed));
-    }
-}
-
-/// The ends that a request occupies: 0 the source, 1 the sink.
-fn sides(op: &Op) -> std::ops::Range<usize> {
-    match op {
-        Op::Read { .. } | Op::Nop { write: false, .. } => 0..1,
-        Op::Write { .. } | Op::Nop { write: true, .. } => 1..2,
-        Op::CopyRange { .. } => 0..2,
-    }
 }
 
 /// A request on its way.
@@ -134,7 +91,6 @@ pub struct Sim {
     own_free_ps: BTreeMap<usize, u64>,
     posted: u64,
     pending: BinaryHeap<Reverse<Pending>>,
-    peaks: Peaks,
 }
 
 impl Sim {
@@ -151,21 +107,13 @@ impl Sim {
             own_free_ps: BTreeMap::new(),
             posted: 0,
             pending: BinaryHeap::new(),
-            peaks: Peaks::default(),
         }
-    }
-
-    /// Keeps count of requests in flight in `peaks`.
-    #[must_use]
-    pub fn watched_by(self, peaks: Peaks) -> Sim {
-        Sim { peaks, ..self }
     }
 
     pub(crate) fn push(&mut self, token: u32, op: &Op, memory: Option<*mut u8>) {
         self.posted += 1;
-        self.peaks.posted(op);
         let channel_ps = self.occupy(op);
-        if sides(op).any(|channel| [self.source, self.sink][channel].synchronous) {
+        if op.sides().any(|channel| [self.source, self.sink][channel].synchronous) {
             self.clock.advance_to(channel_ps);
         }
         let done_ps = channel_ps + self.random.below(self.faults.reorder_ps.saturating_add(1));
@@ -190,7 +138,7 @@ impl Sim {
             return *free_ps;
         }
         let mut done_ps = now_ps;
-        for channel in sides(op) {
+        for channel in op.sides() {
             let device = [self.source, self.sink][channel];
             let start_ps = (done_ps + device.latency_ps).max(self.free_ps[channel]);
             done_ps = start_ps + device.service_ps(len);
@@ -205,7 +153,6 @@ impl Sim {
             return None;
         }
         let Reverse(pending) = self.pending.pop()?;
-        self.peaks.completed(&pending.op);
         Some(Completion { token: pending.token, result: self.perform(&pending) })
     }
 

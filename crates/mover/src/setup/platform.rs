@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use datapump_engine::os::linux::{thread_delayed_ns, thread_ns};
-use datapump_engine::sim::{Device, Faults, Peaks, SimClock, SimDisk};
-use datapump_engine::{Arena, Engine, EngineKind, Refused, Sim, WAIT_MAX, Wait};
+use datapump_engine::sim::{Device, Faults, SimClock, SimDisk};
+use datapump_engine::{Arena, Engine, EngineKind, Peaks, Refused, Sim, WAIT_MAX, Wait};
 
 use crate::problem::{Class, Operation, Problem};
 use crate::report::AskedAndGot;
@@ -74,6 +74,8 @@ pub struct Platform {
     pub disk: Disk,
     pub clock: Clock,
     simulation: Option<Simulation>,
+    /// Where engines count requests in flight, if that was asked for.
+    peaks: Option<Peaks>,
     /// Decides the noise of null sources.
     pub seed: u64,
 }
@@ -91,7 +93,13 @@ impl Platform {
 
     /// This host.
     pub fn real() -> Platform {
-        Platform { disk: Disk::Os, clock: Clock::System(Instant::now()), simulation: None, seed: 1 }
+        Platform {
+            disk: Disk::Os,
+            clock: Clock::System(Instant::now()),
+            simulation: None,
+            peaks: None,
+            seed: 1,
+        }
     }
 
     /// This host's files, on a virtual clock: for both sides of a session in one thread.
@@ -105,8 +113,15 @@ impl Platform {
             disk: Disk::Sim(Arc::clone(&simulation.disk)),
             clock: Clock::Sim(simulation.clock.clone()),
             seed: simulation.seed,
+            peaks: Some(simulation.peaks.clone()),
             simulation: Some(simulation),
         }
+    }
+
+    /// Counts requests in flight of all its engines in `peaks`.
+    #[must_use]
+    pub fn watched_by(self, peaks: Peaks) -> Platform {
+        Platform { peaks: Some(peaks), ..self }
     }
 
     pub fn is_simulated(&self) -> bool {
@@ -127,10 +142,18 @@ impl Platform {
         need: &EngineNeed,
         stop: &Arc<AtomicBool>,
     ) -> Result<(Engine, AskedAndGot), Problem> {
+        let (engine, asked) = self.unwatched_engine(need, stop)?;
+        Ok((engine.watched_by(self.peaks.clone()), asked))
+    }
+
+    fn unwatched_engine(
+        &self,
+        need: &EngineNeed,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(Engine, AskedAndGot), Problem> {
         let arena = || Arena::try_new(need.slots, need.slot_bytes).ok_or_else(|| no_memory_problem(need));
         if let Some(sim) = &self.simulation {
             let engine = Sim::new(sim.clock.clone(), sim.source, sim.sink, sim.faults, sim.seed);
-            let engine = engine.watched_by(sim.peaks.clone());
             let asked = asked(need.choice, EngineKind::Sim, "simulated world".into());
             return Ok((Engine::sim(arena()?, engine), asked));
         }
