@@ -76,3 +76,26 @@ pub fn elapsed_s(source: ModelDevice, sink: ModelDevice, bytes: u64, request_byt
     let last_read_s = source.done_alone_s(requests, size) - (size - last) / source.bytes_per_s;
     inner.max(last_read_s + sink.latency_s + sink.service_s(size)) - (size - last) / sink.bytes_per_s
 }
+
+/// A time that no run is below: that of the first block and then of the sink alone, or of the source alone and then of
+/// the last block, the longer of both. `bytes` must not be 0.
+pub fn elapsed_lower_bound_s(source: ModelDevice, sink: ModelDevice, bytes: u64, request_bytes: u64) -> f64 {
+    let size = request_bytes as f64;
+    let requests = bytes.div_ceil(request_bytes);
+    let short = (requests * request_bytes - bytes) as f64;
+    let first = source.done_alone_s(1, size) + sink.done_alone_s(requests, size);
+    let last = source.done_alone_s(requests, size) - short / source.bytes_per_s
+        + sink.latency_s
+        + sink.service_s(size);
+    first.max(last) - short / sink.bytes_per_s
+}
+
+/// A time that no run is above: fill, a cycle for each block but the first, drain. `bytes` must not be 0.
+pub fn elapsed_upper_bound_s(source: ModelDevice, sink: ModelDevice, bytes: u64, request_bytes: u64) -> f64 {
+    let size = request_bytes as f64;
+    let requests = bytes.div_ceil(request_bytes);
+    let last = (bytes - (requests - 1) * request_bytes) as f64;
+    let (cycle_s, _) = cycle_time_s(source, sink, request_bytes);
+    let fill_s = source.latency_s + source.service_s(size);
+    fill_s + (requests - 1) as f64 * cycle_s + sink.latency_s + last / sink.bytes_per_s
+}

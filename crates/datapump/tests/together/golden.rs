@@ -117,6 +117,43 @@ fn s6_the_loop_takes_the_time_of_the_reference_table() {
         let (cycle_s, bottleneck) = model::cycle_time_s(source, sink, request);
         assert!(relative(cycle_s * 1e6, row.number("cycle_time_us")) < 1e-6, "row {index}");
         assert_eq!(bottleneck_name(bottleneck), row.text("bottleneck"), "row {index}");
+        let bounds = [
+            (row.number("elapsed_lower_bound_s"), model::elapsed_lower_bound_s(source, sink, bytes, request)),
+            (
+                row.number("elapsed_fill_steady_drain_s"),
+                model::elapsed_upper_bound_s(source, sink, bytes, request),
+            ),
+        ];
+        for (stated_s, bound_s) in bounds {
+            assert!(relative(bound_s, stated_s) < 1e-6, "row {index}: bound {bound_s} s, table {stated_s} s");
+        }
+        let [(low_s, _), (high_s, _)] = bounds;
+        assert!(low_s * (1.0 - 1e-6) <= elapsed_s, "row {index}: {elapsed_s} s is below {low_s} s");
+        assert!(elapsed_s <= high_s * (1.0 + 1e-6), "row {index}: {elapsed_s} s is above {high_s} s");
+        assert!(report.requests < 100 || high_s / low_s < 1.003, "row {index}: {low_s} to {high_s} s");
+    }
+}
+
+/// The bottleneck that is named has the largest of the four terms of a cycle, each computed here by itself.
+#[test]
+fn s6_the_named_bottleneck_has_the_largest_term() {
+    for (index, row) in table("ref_pipeline.csv").iter().enumerate() {
+        let request = row.number("request_size_bytes");
+        let terms: Vec<(&str, f64)> =
+            [("source", "source_bandwidth", "source_latency"), ("sink", "sink_bandwidth", "sink_latency")]
+                .into_iter()
+                .flat_map(|(end, bandwidth, latency)| {
+                    let channel_us = request / row.number(&format!("{end}_bandwidth_mb_per_s"));
+                    let slot_us = (row.number(&format!("{end}_latency_us")) + channel_us)
+                        / row.number(&format!("{end}_depth"));
+                    [(bandwidth, channel_us), (latency, slot_us)]
+                })
+                .collect();
+        let largest_us = terms.iter().map(|(_, term_us)| *term_us).fold(0.0, f64::max);
+        assert!(relative(largest_us, row.number("cycle_time_us")) < 1e-6, "row {index}: {terms:?}");
+        let (_, named) = model::cycle_time_s(row.device("source"), row.device("sink"), request as u64);
+        let term = terms.iter().find(|(name, _)| *name == bottleneck_name(named)).expect("one of four");
+        assert!(relative(term.1, largest_us) < 1e-9, "row {index}: {named:?} of {terms:?}");
     }
 }
 
@@ -144,6 +181,12 @@ fn s7_the_depth_needed_is_that_of_the_reference_table() {
                 needed - 1
             );
         }
+        // Of more than 50 slots two are less than 2 %.
+        if needed <= 32 {
+            let enough = |depth: &u32| throughput(*depth) >= 0.98 * throughput(needed + 2);
+            let first = (1..=needed + 1).find(enough);
+            assert!(first.is_some_and(|it| it.abs_diff(needed) <= 1), "row {index}: {first:?} of {needed}");
+        }
     }
 }
 
@@ -162,6 +205,34 @@ fn s17_a_queue_overlaps_what_a_synchronous_sink_would_add_up() {
     assert!(relative(append.elapsed_ns as f64, 2.0 * one_end_ns as f64) < 0.05, "{append:?}");
     assert!(append.waits_ns.sink as f64 > 0.95 * one_end_ns as f64, "{append:?}");
     assert!(relative(queued.elapsed_ns as f64, one_end_ns as f64) < 0.05, "{queued:?}");
+}
+
+/// The same where the source is the slower end: elapsed goes from the sum of both ends' times to the longer of them, to
+/// 5 %, and of each write the loop loses a fifth to the sink at most.
+#[test]
+fn s17_behind_a_queue_the_loop_loses_a_fifth_of_a_write_at_most() {
+    let (requests, request) = (200, 65_536);
+    for (source_mb, sink_mb) in [(100, 105), (100, 150), (100, 400), (25, 50)] {
+        let source = Device { latency_ps: 0, bytes_per_s: source_mb * 1_000_000, synchronous: false };
+        let run = |synchronous| {
+            let sink = Device { bytes_per_s: sink_mb * 1_000_000, synchronous, ..source };
+            run_devices(
+                SimClock::virtual_time(),
+                (source, 1),
+                (sink, 1),
+                requests * u64::from(request),
+                request,
+            )
+        };
+        let (append, queued) = (run(true), run(false));
+        let end_ns = |mb: u64| (requests * u64::from(request) * 1000 / mb) as f64;
+        let (source_ns, sink_ns) = (end_ns(source_mb), end_ns(sink_mb));
+        let what = format!("source {source_mb} MB/s, sink {sink_mb} MB/s: {append:?} {queued:?}");
+        assert!(relative(append.elapsed_ns as f64, source_ns + sink_ns) < 0.05, "{what}");
+        assert!(relative(queued.elapsed_ns as f64, source_ns.max(sink_ns)) < 0.05, "{what}");
+        assert!(relative(append.waits_ns.sink as f64, sink_ns) < 0.05, "{what}");
+        assert!(queued.waits_ns.sink as f64 <= 0.2 * append.waits_ns.sink as f64, "{what}");
+    }
 }
 
 /// Depth gains nothing at a sink whose writes follow one another, and what M6 says at one whose latencies overlap.

@@ -80,6 +80,14 @@ impl PipelineTable {
         self.pipelines.iter().map(|pipeline| self.row(pipeline)).collect()
     }
 
+    /// Times in seconds that no run of a row is below, and above.
+    pub(super) fn bounds_s(&self) -> impl Iterator<Item = [f64; 2]> {
+        self.pipelines.iter().map(|&Pipeline { source, sink, bytes, request_bytes, .. }| {
+            [model::elapsed_lower_bound_s, model::elapsed_upper_bound_s]
+                .map(|bound_s| bound_s(source, sink, bytes, request_bytes))
+        })
+    }
+
     /// The table that was read, for what else it holds.
     pub(super) fn table(&self) -> &CsvTable {
         &self.table
