@@ -4,6 +4,7 @@
 #[path = "../net_parts/mod.rs"]
 mod net_parts;
 
+mod chain;
 mod datagrams;
 mod ends;
 mod golden;
