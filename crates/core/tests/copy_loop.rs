@@ -153,12 +153,93 @@ fn check_counts(case: &Case, ended: &Ended) {
         return;
     }
     assert_eq!(counts.source_partial + counts.sink_partial, ended.model.partial_returns, "{case:?}");
+    assert_eq!(counts.partial_bytes, ended.model.partial_bytes, "{case:?}");
     let full = case.file_bytes.div_ceil(case.shape.request_bytes.into());
     if case.shape.assemble {
         assert_eq!(counts.sink_requests, full, "{case:?}");
     } else if !case.in_kernel {
         // S11: without it, as many writes as reads returned data.
         assert_eq!(counts.sink_requests, ended.model.reads_with_data, "{case:?}");
+    }
+}
+
+/// How many bytes the n-th return of a source has, of so many that were asked for.
+type ReturnScript = fn(&mut Random, u64) -> u64;
+
+/// What a script did: all returns, those that did not fill what was asked for, and the bytes of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct ReturnCounts {
+    returns: u64,
+    partial_returns: u64,
+    partial_bytes: u64,
+}
+
+/// Moves a file from a stream that returns what the script says. Gives the pump's counts and the script's.
+fn scripted(shape: Shape, file_bytes: u64, script: ReturnScript) -> (datapump_core::Counts, ReturnCounts) {
+    let (mut pump, mut random) = (Pump::new(shape), Random::new(file_bytes));
+    let (mut flying, mut script_counts) = (Vec::<Request>::new(), ReturnCounts::default());
+    loop {
+        match pump.poll() {
+            Step::Claim if script_counts.returns > 0 => pump.handle_claim(Claimed::Never),
+            Step::Claim => pump.handle_claim(Claimed::Extent(Extent {
+                file: 0,
+                at: 0,
+                length: Length::Bytes(file_bytes),
+                way: BlockRoute::Slots,
+            })),
+            Step::Post(request) => flying.push(request),
+            Step::Wait(_) => {
+                let request = flying.swap_remove(random.below(flying.len() as u64) as usize);
+                let asked = u64::from(request.block.len - request.done);
+                let mut bytes = asked;
+                if request.transfer == Transfer::Read {
+                    bytes = script(&mut random, asked).clamp(1, asked);
+                    script_counts.returns += 1;
+                    script_counts.partial_returns += u64::from(bytes < asked);
+                    script_counts.partial_bytes += if bytes < asked { bytes } else { 0 };
+                } else {
+                    assert_eq!(request.done, 0, "a block is written whole, from where it was read to");
+                }
+                pump.handle_completion(request.slot, Settled::Moved(bytes as u32));
+            }
+            Step::Done => return (pump.counts(), script_counts),
+            Step::Starved => unreachable!("the plan never says that there is nothing yet"),
+        }
+    }
+}
+
+/// Statement S11: with assembly the sink has ceil(A/RS) requests, without as many as there were returns. What came in
+/// parts is all that is put together: a return that fills a block adds nothing to that.
+#[test]
+fn s11_a_return_that_fills_a_block_is_not_put_together() {
+    let scripts: [(&str, ReturnScript); 3] = [
+        ("1448 bytes each", |_, _| 1448),
+        ("any number", |random, asked| 1 + random.below(asked)),
+        ("always full", |_, asked| asked),
+    ];
+    for (name, script) in scripts {
+        for request_bytes in [1448, 4096, 65_536] {
+            for (assemble, sink_depth) in [(true, 1), (true, 4), (false, 1), (false, 4)] {
+                let bytes = 7 * u64::from(request_bytes) + 13;
+                let shape = Shape {
+                    request_bytes,
+                    source_depth: 2,
+                    source_depth_max: 2,
+                    sink_depth,
+                    in_order: true,
+                    source_serial: true,
+                    sink_serial: false,
+                    assemble,
+                };
+                let (counts, expected) = scripted(shape, bytes, script);
+                let what = format!("{name}, {request_bytes} bytes, assembled: {assemble}");
+                assert_eq!(counts.bytes, bytes, "{what}");
+                assert_eq!(counts.sink_requests, if assemble { 8 } else { expected.returns }, "{what}");
+                let got = [counts.source_partial, counts.partial_bytes];
+                assert_eq!(got, [expected.partial_returns, expected.partial_bytes], "{what}");
+                assert!(name != "always full" || (expected.returns, got) == (8, [0, 0]), "{what}");
+            }
+        }
     }
 }
 

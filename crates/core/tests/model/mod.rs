@@ -50,6 +50,8 @@ pub struct Model {
     reading_order: Vec<u64>,
     last_handed_on: Option<u64>,
     pub partial_returns: u64,
+    /// Bytes that these moved.
+    pub partial_bytes: u64,
     pub reads_with_data: u64,
 }
 
@@ -65,6 +67,7 @@ impl Model {
             reading_order: Vec::new(),
             last_handed_on: None,
             partial_returns: 0,
+            partial_bytes: 0,
             reads_with_data: 0,
         }
     }
@@ -170,6 +173,7 @@ impl Model {
         };
         self.move_bytes(request, at, bytes);
         self.partial_returns += u64::from(bytes < asked);
+        self.partial_bytes += if bytes < asked { bytes } else { 0 };
         self.reads_with_data += u64::from(request.transfer == Transfer::Read);
         (request, Settled::Moved(bytes as u32))
     }
