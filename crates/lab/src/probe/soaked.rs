@@ -26,6 +26,8 @@ const CALIBRATIONS_DIFFER_MAX: f64 = 0.02;
 const STOLEN_MAX: f64 = 0.02;
 /// Interrupts are told in ticks of 10 ms, sampled: as much may be missing in a run of a second.
 const UNEXPLAINED_MAX: f64 = 0.05;
+/// The kernel tells the time of a process up to a tick late.
+const TICK_NS: i64 = 10_000_000;
 /// Where less than this share of all CPUs is left over, a run takes from others what they had before.
 const LEFT_MIN: f64 = 0.05;
 /// Others that use less than this share of one CPU have nothing to lose.
@@ -261,10 +263,25 @@ pub fn pace_ns(mut blocks: [u64; PACE_BLOCKS]) -> u64 {
 }
 
 impl Soaked {
-    /// User, system and remainder add up to the total exactly (statement S21).
-    pub fn with_remainder(self, user_ns: Option<u64>, system_ns: Option<u64>) -> Soaked {
+    /// User, system and remainder add up to the total exactly; a total that is below the first two by more than the noise
+    /// is marked (statement S21).
+    pub fn with_remainder(mut self, user_ns: Option<u64>, system_ns: Option<u64>) -> Soaked {
         let own = user_ns.zip(system_ns).map(|(user, system)| (user + system) as i64);
-        Soaked { remainder_ns: self.cpu_ns.zip(own).map(|(cpu, own)| cpu - own), ..self }
+        self.remainder_ns = self.cpu_ns.zip(own).map(|(cpu, own)| cpu - own);
+        if let Some(missing) = self.remainder_ns.map(|rest| -rest).filter(|rest| *rest > self.noise_ns()) {
+            let share = percent(missing as f64 / self.elapsed_ns.max(1) as f64);
+            self.noisy = true;
+            self.why.push(format!("user and system time are {share} of one CPU more than the whole"));
+        }
+        self
+    }
+
+    /// What a total may be off by: what calibrations differ by, and a tick for each CPU.
+    fn noise_ns(&self) -> i64 {
+        let backgrounds = || self.calibrations.iter().map(|it| it.background_ns_per_s);
+        let apart_ns_per_s = backgrounds().max().unwrap_or(0) - backgrounds().min().unwrap_or(0);
+        let share = (apart_ns_per_s as f64 / 1e9).max(CALIBRATIONS_DIFFER_MAX);
+        (share * self.elapsed_ns as f64) as i64 + TICK_NS * i64::from(self.cpus)
     }
 }
 
@@ -372,6 +389,45 @@ mod tests {
             assert_eq!(whole.cpu_ns, remainder.map(|rest| rest + (user + system) as i64));
         }
         assert_eq!(soaked.with_remainder(None, Some(1)).remainder_ns, None);
+    }
+
+    /// The total is not below user and system time by more than the noise, else the row is marked.
+    #[test]
+    fn s21_a_total_below_user_and_system_time_is_noisy() {
+        // Half a second of CPU time: 2 % of one CPU and a tick for each of two may be missing.
+        for (user, noisy) in [(500_000_000, false), (539_000_000, false), (541_000_000, true)] {
+            let (_, soaked) = calibrated(0.0, 0.0).soaked(&second([0.5, 0.0]), &quiet());
+            let soaked = soaked.with_remainder(Some(user), Some(0));
+            assert_eq!(soaked.noisy, noisy, "{user}: {:?}", soaked.why);
+            assert!(!noisy || soaked.why.concat().contains("4.1 % of one CPU more than the whole"));
+        }
+        // Calibrations that differ by more are as much noise.
+        let (_, soaked) = calibrated(0.1, 0.0).soaked(&second([0.5, 0.05]), &quiet());
+        let before = soaked.why.len();
+        assert_eq!(soaked.with_remainder(Some(610_000_000), Some(0)).why.len(), before);
+    }
+
+    /// Statement S21 of the rows that are kept: a total that is below user and system time by more than the noise stands
+    /// in a row that says that it is noisy, or is found now.
+    #[test]
+    fn s21_kept_totals_are_not_below_user_and_system_time() {
+        let bench = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/");
+        let mut quiet_rows = 0;
+        for name in ["access-resident", "crossings", "disk-net", "seqio", "soaker-loopback"] {
+            let rows = crate::row::read_rows(format!("{bench}{name}.jsonl").as_ref()).expect("rows");
+            for row in rows.iter().filter(|row| row.is_completed()) {
+                let Some(soaker) = row.soaker.clone().filter(|it| !it.noisy && it.remainder_ns.is_some())
+                else {
+                    continue;
+                };
+                let parts = (row.user_ns.unwrap_or(0) + row.system_ns.unwrap_or(0)) as i64;
+                assert_eq!(soaker.remainder_ns.map(|rest| rest + parts), soaker.cpu_ns, "{name}");
+                let soaker = soaker.with_remainder(row.user_ns, row.system_ns);
+                assert!(!soaker.noisy, "{name}: {:?} {:?}", row.asked, soaker.why);
+                quiet_rows += 1;
+            }
+        }
+        assert!(quiet_rows > 100, "{quiet_rows}");
     }
 
     #[test]
