@@ -42,6 +42,28 @@ fn copies_are_predicted_from_a_profile() {
     expect(&run, 0, &["one device serves both ends", "64.0 KiB", "2.0 MiB", "line"], "words");
 }
 
+/// A forecast that is set against copies is the one that was stored before the first of them: its file is older than
+/// their first sample, and the same to the byte afterwards.
+#[test]
+fn s29_a_forecast_is_older_than_its_copies_and_unaltered_by_them() {
+    let home = Home::new();
+    made(&home);
+    let stored = || std::fs::read(home.path("theirs.json")).expect("it is there");
+    let before = stored();
+    let words = ["lab", "predict", "--other-machine", "--profile=theirs.json", "--chain", CHAIN];
+    let alone = event(&home, &[&words[..], &["--request-size", "1MiB"]].concat());
+    let copies = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/local-copy.jsonl");
+    let against = event(&home, &[&words[..], &["--against", copies]].concat());
+    let time = |field: &str| against[field].as_str().unwrap_or_else(|| panic!("{field}: {against}"));
+    assert_eq!(time("forecast_time"), "2026-01-01T00:00:00Z");
+    assert!(time("forecast_time") < time("first_row_time"), "{against}");
+    let sizes = against["sizes"].as_array().expect("sizes");
+    let size = sizes.iter().find(|size| size["request_size_bytes"] == 1 << 20).expect("1 MiB");
+    assert_eq!(size["predicted_bytes_per_second"], alone["bytes_per_second"], "{size}");
+    assert_eq!(size["predicted_ns_per_byte"], alone["ns_per_byte"], "{size}");
+    assert!(stored() == before, "the profile was written to");
+}
+
 #[test]
 fn a_profile_without_a_name_is_that_of_the_state_folder() {
     let home = Home::new();

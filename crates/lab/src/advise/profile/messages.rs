@@ -7,6 +7,9 @@ use datapump::units::bytes_words;
 use super::{ChainForecast, Profile, ProfileCheck};
 use crate::report::table::Table;
 
+/// A forecast of CPU time that is off by more is flagged (statement S31).
+const CPU_ERROR_MAX_PERCENT: f64 = 30.0;
+
 /// A profile: what each component costs and allows.
 pub fn profile_text(profile: &Profile) -> String {
     let machine = &profile.machine;
@@ -90,9 +93,18 @@ impl ProfileCheck {
                 format!("{:.1}", it.cpu_spread_percent),
             ]);
         }
+        let is_off = |error: &f64| error.abs() > CPU_ERROR_MAX_PERCENT;
+        let off = against.sizes.iter().filter(|it| it.cpu_error_percent.as_ref().is_none_or(is_off));
+        let off: Vec<String> = off.map(|it| bytes_words(it.request_size_bytes)).collect();
+        let flag = match &*off.join(", ") {
+            "" => String::new(),
+            sizes => format!(
+                "warning: CPU: the forecast is off by more than {CPU_ERROR_MAX_PERCENT:.0} % at {sizes}\n"
+            ),
+        };
         format!(
             "{} of {}, first copy {}\n\n{table}\nbandwidth: median error {:.1} %, worst {:.1} %; CPU: median {:.1} %, \
-             worst {:.1} %\n",
+             worst {:.1} %\n{flag}",
             against.chain.join(" + "),
             against.forecast_time,
             against.first_row_time,

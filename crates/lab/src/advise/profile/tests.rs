@@ -91,6 +91,42 @@ fn a_chain_costs_the_sum_of_its_parts_and_is_as_fast_as_the_slowest() {
     assert!(error.contains("no component 'tape'") && error.contains("disk_sink"), "{error}");
 }
 
+/// Statement S29: Cb and Cr of a forecast are the sums of the stored parts, each pump once. A forecast by the line at
+/// two sizes has both.
+#[test]
+fn s29_a_forecast_costs_the_sums_of_the_stored_parts() {
+    let profile = profile();
+    let pump = profile.component("pump").expect("it is there");
+    for (words, pumps_within) in [
+        ("pump", 0.0),
+        ("disk_source,pump", 1.0),
+        ("disk_source,pump,disk_sink", 2.0),
+        ("disk_source,pump,network", 3.0),
+        ("network,pump,disk_sink", 3.0),
+    ] {
+        let parts: Vec<&Component> =
+            chain(words).iter().map(|name| profile.component(name).expect("it is there")).collect();
+        let sum = |of: fn(&Component) -> f64| {
+            parts.iter().map(|part| of(part)).sum::<f64>() - pumps_within * of(pump)
+        };
+        let (cb, cr) = (sum(|part| part.cb_ns_per_byte), sum(|part| part.cr_us_per_request));
+        let [small, large] = [96 << 10, 8 * MIB].map(|size| {
+            let got = profile.forecast(&chain(words), size).expect("known");
+            assert_eq!(got.by, "line", "{words}");
+            (1e3 / size as f64, got.ns_per_byte)
+        });
+        let forecast_cr = (small.1 - large.1) / (small.0 - large.0);
+        let forecast_cb = small.1 - forecast_cr * small.0;
+        assert!((forecast_cr - cr).abs() <= 1e-9 * cr, "{words}: Cr {forecast_cr} for {cr}");
+        assert!((forecast_cb - cb).abs() <= 1e-9, "{words}: Cb {forecast_cb} for {cb}");
+        // Where a size was measured, what the parts took there is added up.
+        let at = |part: &Component| part.sizes[2].ns_per_byte;
+        let got = profile.forecast(&chain(words), MIB).expect("known").ns_per_byte;
+        let measured = parts.iter().map(|part| at(part)).sum::<f64>() - pumps_within * at(pump);
+        assert!((got - measured).abs() <= 1e-9 * measured, "{words}: {got} for {measured}");
+    }
+}
+
 #[test]
 fn forecasts_are_set_against_copies_that_came_later() {
     let profile = profile();
@@ -106,6 +142,26 @@ fn forecasts_are_set_against_copies_that_came_later() {
     // The user can mend the name of a part that is not there, with rows as without.
     let error = profile.against(&chain("tape"), &copies("2026-01-02T00:00:00Z")).expect_err("unknown");
     assert!(error.is::<crate::judge::cost::InputError>(), "{error:#}");
+}
+
+/// Statement S31: the error of CPU time is told for each request size, and flagged above 30 %.
+#[test]
+fn s31_a_cpu_error_above_30_percent_is_flagged() {
+    let profile = profile();
+    let words = chain("disk_source,pump,disk_sink");
+    let copy = |size, cr| row("local-copy", size, 0.06, cr, 1.02e9, "2026-01-02T00:00:00Z");
+    for (large_cr, flagged) in [(18.0, false), (22.0, false), (60.0, true), (2.0, true)] {
+        let rows = [copy("64KiB", 18.0), copy("256KiB", large_cr)];
+        let against = profile.against(&words, &rows).expect("later");
+        let text = ProfileCheck::lines(&against);
+        let flag = "warning: CPU: the forecast is off by more than 30 % at 256.0 KiB\n";
+        assert_eq!(text.contains("warning"), flagged, "{large_cr}: {text}");
+        assert_eq!(text.ends_with(flag), flagged, "{large_cr}: {text}");
+        for size in &against.sizes {
+            let error = size.cpu_error_percent.expect("both cost something");
+            assert!(text.contains(&format!("{error:+.1}")), "{error}: {text}");
+        }
+    }
 }
 
 #[test]
