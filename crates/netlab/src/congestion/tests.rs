@@ -226,6 +226,44 @@ fn forms_give_what_the_slides_and_tables_say() {
     near(with_overhead_bytes_per_s(2e9, 875.0 * MBIT, 4.5) / MBIT, 702.2, 1e-4, "875 Mbit/s");
 }
 
+/// Answers of the table over a path that carries them at once: Reno's rounds are those of the closed form, give or
+/// take one. Not from a window of 1: there a delayed acknowledgement waits for its timer, which the simulator has not.
+#[test]
+fn s63_the_rounds_of_an_answer_over_a_simulated_path_are_those_of_the_table() {
+    let table =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/golden/ref_slow_start.csv"))
+            .expect("the table");
+    let rows: Vec<Vec<u64>> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').map_while(|cell| cell.parse().ok()).collect())
+        .collect();
+    assert_eq!(rows.len(), 11);
+    for row in rows {
+        let (segments, rounds) = (row[2], &row[3..6]);
+        for ((initial_segments, is_delayed), expected) in
+            [(10.0, false), (10.0, true), (2.0, true)].into_iter().zip(rounds)
+        {
+            let ends = PathEnds { initial_segments, is_delayed, ..PathEnds::default() };
+            let got = rounds_of(segments, &ends);
+            assert!(got.abs_diff(*expected) <= 1, "{segments} segments, {ends:?}: {got} for {expected}");
+        }
+    }
+}
+
+/// Round trips until so many segments have come to the receiver of a connection that has sent nothing yet.
+fn rounds_of(segments: u64, ends: &PathEnds) -> u64 {
+    let rtt_s = 0.02;
+    let member = network::Member::new(ends.flow(Stack::Reno), rtt_s, 0.0, f64::INFINITY);
+    let link = ends.bottleneck(1e4 * GBIT, rtt_s);
+    let mut network = network::SharedPath::new(link, vec![member], Losses::new(LossRule::None, 1));
+    let delivered = |round: &u64| {
+        network.run((*round as f64 + 0.5) * rtt_s);
+        network.members[0].flow.delivered >= segments
+    };
+    (1..100).find(delivered).expect("every answer comes")
+}
+
 #[test]
 fn numbers_that_mean_no_path_are_refused_with_their_limits() {
     let case = |rate_bytes_per_s, rtt_s, duration_s| PathCase {
