@@ -85,6 +85,37 @@ fn windows_are_simulated_as_the_published_tables_have_them() {
     }
 }
 
+/// Statement S70: what is simulated, or computed from published tables, comes out the same to the last bit in every run.
+/// Only the report's own times differ.
+#[test]
+fn s70_simulated_and_published_results_are_the_same_bit_by_bit() {
+    let home = Home::new();
+    let tables = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/golden");
+    for line in [
+        "simulate depths".into(),
+        "simulate response --stack reno --loss 1e-4".into(),
+        "simulate response --stack cubic --loss 1e-5".into(),
+        "simulate recovery --stack highspeed --rate 100Mbit --rtt 60ms".into(),
+        "simulate path --stack cubic --rate 100Mbit --rtt 50ms --duration 20s --loss 1e-3 --seed 7".into(),
+        "simulate sharing --stack reno,cubic --rate 50Mbit --rtt 20ms --duration 20s --seed 7".into(),
+        format!("predict --golden {tables}"),
+        format!("predict --pipeline {tables}/ref_pipeline.csv"),
+    ] {
+        for form in [&[][..], &["--json"]] {
+            let results = || {
+                let words: Vec<&str> = line.split(' ').collect();
+                let run = home.pump(&[&["lab"], &words[..], form].concat());
+                expect(&run, 0, &[], &line);
+                let lines = run.out.lines().filter(|it| !it.contains("\"event\":\"report\""));
+                lines.map(String::from).collect::<Vec<_>>()
+            };
+            let first = results();
+            assert!(!first.is_empty(), "{line}");
+            assert_eq!(results(), first, "{line}");
+        }
+    }
+}
+
 #[test]
 fn people_are_told_what_windows_do() {
     let home = Home::new();
