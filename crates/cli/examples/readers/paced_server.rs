@@ -7,12 +7,13 @@
 
 use std::time::Duration;
 
+use datapump_core::model;
 use datapump_core::{BlockRoute, Claimed, Extent, Length, Pump, Request, Settled, Shape, Step, Transfer};
 use datapump_engine::sim::{Device, Faults, SimClock};
 use datapump_engine::{Arena, Engine, Op, Sim};
 
 /// Requests of a reader.
-pub const REQUESTS: u32 = 10;
+const REQUESTS: u32 = 10;
 /// Bytes of each.
 const REQUEST_BYTES: u32 = 1_000_000;
 /// Bytes that a reader fetches.
@@ -109,6 +110,16 @@ fn post(engine: &mut Engine, all: &mut [Reader], now_ns: u64) {
             }
         }
     }
+}
+
+/// How long a single reader takes by the closed form, in seconds: R1 with its requests in flight.
+pub fn single_reader_s(stage: &Stage) -> f64 {
+    let server = model::ModelDevice {
+        latency_s: (stage.r1_s - stage.d_s) / f64::from(REQUESTS),
+        bytes_per_s: READER_BYTES / stage.d_s,
+        depth: stage.window,
+    };
+    server.done_alone_s(REQUESTS.into(), REQUEST_BYTES.into())
 }
 
 /// How long each of `readers` took that began together at one server, in seconds.

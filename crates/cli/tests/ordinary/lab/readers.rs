@@ -10,7 +10,7 @@ use crate::support::{Home, Outcome, expect};
 #[path = "../../../examples/readers/paced_server.rs"]
 mod paced_server;
 
-use paced_server::{READER_BYTES, STAGES, Stage, latencies_s, own_servers_s, table};
+use paced_server::{READER_BYTES, STAGES, Stage, latencies_s, own_servers_s, single_reader_s, table};
 
 /// Those of the source, and around the knee.
 const READERS: [u32; 6] = [1, 2, 3, 5, 10, 20];
@@ -74,6 +74,29 @@ fn s40_latencies_of_one_server_level_off_at_its_cost() {
     }
 }
 
+/// The fifth stage, with two requests in flight, at the numbers of readers of the source: R1 is what one reader takes
+/// by the closed form, D the server's as before.
+#[test]
+fn s40_the_fifth_stage_levels_off_at_the_same_cost() {
+    let numbers = [1, 5, 10, 20];
+    for (stage, fit) in STAGES.iter().zip(fits(&table(one_server, &numbers))) {
+        let r1_s = single_reader_s(stage);
+        assert!(stage.window == 2 || apart(r1_s, stage.r1_s) < 1e-6, "{}: {r1_s}", stage.name);
+        for readers in numbers {
+            let (got, law) = (mean(&one_server(stage, readers)), r1_s.max(f64::from(readers) * stage.d_s));
+            assert!(apart(got, law) <= 5.0, "{}, {readers} readers: {got} s, not {law} s", stage.name);
+        }
+        for (field, known) in [
+            ("r1_s", r1_s),
+            ("d_s", stage.d_s),
+            ("knee_readers", r1_s / stage.d_s),
+            ("plateau_bytes_per_s", READER_BYTES / stage.d_s),
+        ] {
+            assert!(apart(number(&fit, field), known) <= 5.0, "{field} of {}: {fit}", stage.name);
+        }
+    }
+}
+
 #[test]
 fn s41_a_window_changes_the_single_reader_and_not_the_server() {
     let fits = fits(&table(one_server, &READERS));
@@ -92,14 +115,18 @@ fn s42_with_a_server_for_each_reader_nothing_levels_off() {
     let own = |stage: &Stage, readers| own_servers_s(SimClock::virtual_time, stage, readers);
     for (stage, fit) in STAGES.iter().zip(fits(&table(own, &numbers))) {
         let single_s = mean(&own(stage, 1));
-        let of_20 = own(stage, 20);
-        let slowest_s = of_20.iter().copied().fold(0.0, f64::max);
-        assert!(slowest_s <= 1.33 * single_s, "{}: {slowest_s} s, alone {single_s} s", stage.name);
-        let (aggregate, single) = (20.0 * READER_BYTES / mean(&of_20), READER_BYTES / single_s);
-        assert!(aggregate >= 0.75 * 20.0 * single, "{}: {aggregate} of 20 x {single}", stage.name);
+        for readers in numbers {
+            let (each, n) = (own(stage, readers), f64::from(readers));
+            assert_eq!(each.len() as u32, readers, "{}", stage.name);
+            let slowest_s = each.iter().copied().fold(0.0, f64::max);
+            assert!(slowest_s <= 1.33 * single_s, "{}: {slowest_s} s, alone {single_s} s", stage.name);
+            let (aggregate, single) = (n * READER_BYTES / mean(&each), READER_BYTES / single_s);
+            assert!(aggregate >= 0.75 * n * single, "{}: {aggregate} of {n} x {single}", stage.name);
+        }
         let warning = fit["warning"].as_str().unwrap_or_default();
         assert!(warning.contains("not full with 20 readers"), "{}: {fit}", stage.name);
     }
+    // What levels off is found to: one server for all.
     let shared = &fits(&table(one_server, &numbers))[0];
     assert!(shared["warning"].is_null(), "a shared server is full: {shared}");
 }
