@@ -62,6 +62,7 @@ built_in!(
     "tune",
     "seqio",
     "seqio-fio",
+    "seqio-sync",
     "crossings",
     "stripe",
     "growth-size",

@@ -11,6 +11,7 @@ use serde_json::Value;
 const STUDIES: [&str; 17] = [
     "seqio",
     "seqio-fio",
+    "seqio-sync",
     "access",
     "access-network",
     "readers",
