@@ -42,6 +42,7 @@ struct ListedStatement {
     #[serde(default)]
     rows: Vec<String>,
     result: Option<String>,
+    as_of: Option<String>,
     pending: Option<String>,
     reason: Option<String>,
 }
@@ -96,7 +97,7 @@ fn violations(list: &[ListedStatement], root: &Path) -> Vec<String> {
 
 /// What a statement lacks in itself.
 fn table_cells(statement: &ListedStatement) -> Vec<String> {
-    let ListedStatement { says, kinds, tests, studies, result, pending, reason, .. } = statement;
+    let ListedStatement { says, kinds, tests, studies, result, as_of, pending, reason, .. } = statement;
     let is_shown = !tests.is_empty() || !studies.is_empty();
     let is_explained = pending.is_some() || reason.is_some();
     let optional = [result, pending, reason].map(|text| text.as_deref().unwrap_or("-"));
@@ -104,6 +105,9 @@ fn table_cells(statement: &ListedStatement) -> Vec<String> {
     let lacks = [
         (!is_shown && !is_explained).then_some("name a test or a study, or say why there is none"),
         (is_shown && result.is_none()).then_some("say what came out: `result`"),
+        (result.is_some() && !as_of.as_deref().is_some_and(is_date_and_commit)).then_some(
+            "say when the result came out, and from which commit: `as_of = \"2026-11-30 0123abcd\"`",
+        ),
         kinds.is_empty().then_some("say how it is checked: `kinds`"),
         texts.iter().any(|text| text.trim().is_empty()).then_some("a text is empty"),
         texts
@@ -112,6 +116,14 @@ fn table_cells(statement: &ListedStatement) -> Vec<String> {
             .then_some("a text has several lines: the page is a table"),
     ];
     lacks.into_iter().flatten().map(String::from).collect()
+}
+
+/// Whether the text is a day and the first eight digits or more of a commit.
+fn is_date_and_commit(text: &str) -> bool {
+    let Some((day, commit)) = text.split_once(' ') else { return false };
+    let form: String = day.chars().map(|it| if it.is_ascii_digit() { '0' } else { it }).collect();
+    let is_digit = |it: char| it.is_ascii_digit() || ('a'..='f').contains(&it);
+    form == "0000-00-00" && (8..=40).contains(&commit.len()) && commit.chars().all(is_digit)
 }
 
 /// The files that are asked about, each read once.

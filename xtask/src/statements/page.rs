@@ -26,8 +26,8 @@ which paper it is. Of {} statements {shown} have a test or a study; {pending} ar
 | host | measured on a machine: rows are kept, and may be taken again by `pump lab run STUDY` |
 
 This page is written by `cargo xtask statements` from docs/statements.toml. `cargo test -p xtask` fails when it is
-another than that gives, when a statement names neither test nor study nor reason, and when a test, a study or rows
-that it names are gone.
+another than that gives, when a result has no day and commit, when a statement names neither test nor study nor
+reason, and when a test, a study or rows that it names are gone.
 
 | | statement | checked | by | last result |
 |---|---|---|---|---|
@@ -55,10 +55,12 @@ impl CheckedBy {
 }
 
 fn row(statement: &ListedStatement) -> String {
-    let ListedStatement { id, says, kinds, result, pending, .. } = statement;
+    let ListedStatement { id, says, kinds, result, as_of, pending, .. } = statement;
     let kinds: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
     let pending = pending.as_ref().map(|what| format!("**pending**: {what}"));
-    let result: Vec<String> = result.iter().cloned().chain(pending).collect();
+    let as_of = as_of.as_deref().unwrap_or("-");
+    let result = result.as_ref().map(|result| format!("{result} ({as_of})"));
+    let result: Vec<String> = result.into_iter().chain(pending).collect();
     let result = if result.is_empty() { "-".into() } else { result.join("; ") };
     let cells = [id.clone(), says.clone(), kinds.join(", "), by(statement), result];
     format!("| {} |\n", cells.map(|cell| cell.replace('|', "\\|")).join(" | "))

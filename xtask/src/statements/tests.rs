@@ -7,9 +7,12 @@ fn listed(more: &str) -> Vec<ListedStatement> {
     parse(&format!("[[statement]]\nid = \"S1\"\nsays = \"it holds\"\n{more}\n")).expect("a list")
 }
 
+/// A result that says when it came out.
+const RESULT: &str = "result = \"1\"\nas_of = \"2026-11-30 0621b78b\"";
+
 /// The errors in it, except the number of statements.
 fn told(more: &str) -> Vec<String> {
-    let mut told = violations(&listed(more), &crate::root());
+    let mut told = violations(&listed(&more.replace("result = \"1\"", RESULT)), &crate::root());
     assert_eq!(told.pop().as_deref(), Some("1 statements, and the reference has 70"));
     told
 }
@@ -32,6 +35,10 @@ fn what_is_gone_or_missing_is_told() {
         ("kinds = [\"exact\"]\npending = \" \"", "S1: a text is empty"),
         ("kinds = [\"exact\"]\npending = \"one\\ntwo\"", "S1: a text has several lines: the page is a table"),
         ("kinds = [\"host\"]\nstudies = [\"cpu\"]", "S1: say what came out: `result`"),
+        (
+            "kinds = [\"host\"]\nstudies = [\"cpu\"]\nresult = \"2\"\nas_of = \"yesterday 0621b78b\"",
+            "S1: say when the result came out, and from which commit: `as_of = \"2026-11-30 0123abcd\"`",
+        ),
         (
             "kinds = [\"host\"]\nstudies = [\"gone\"]\nresult = \"1\"",
             "S1: there is no study `gone` (crates/lab/studies/gone.toml)",
