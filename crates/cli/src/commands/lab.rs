@@ -142,7 +142,7 @@ fn print_fit(summary: &Summary, out: Option<&Path>, output: &Output) {
     let sizes: BTreeSet<_> = study.cells.iter().filter_map(|cell| cell.asked.get("request_size")).collect();
     let rows = out.map_or_else(|| PathBuf::from(format!("{}.jsonl", study.study)), Path::to_path_buf);
     if sizes.len() >= SIZES_MIN
-        && let Ok(fits) = cost::fit_file(&rows, cost::Model::Cost, false)
+        && let Ok(fits) = cost::fit_file(&rows, cost::Model::Cost, false, None)
     {
         output.bytes(shown_lines(&format!("\n{fits}")).as_bytes());
     }

@@ -12,7 +12,7 @@ use datapump_lab::advise::pid::{Verdict, watched::Watched};
 use datapump_lab::advise::profile::{ChainForecast, Component, Machine, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
 use datapump_lab::datagrams::{UdpLatency, UdpThroughput};
-use datapump_lab::judge::cost::{ApplicationCell, ChainPrediction, GroupFit, PipelineRow, Statement};
+use datapump_lab::judge::cost::{ApplicationCell, ChainPrediction, CpuBy, GroupFit, PipelineRow, Statement};
 use datapump_lab::judge::crossings::CrossingWay;
 use datapump_lab::judge::depths::DepthOutcome;
 use datapump_lab::judge::pages::PageCurve;
@@ -130,14 +130,16 @@ pub struct ProfileLine<'a> {
     version: &'a str,
     /// Whose it is.
     machine: &'a Machine,
+    /// By which measure CPU time is counted, in all components.
+    cpu_by: CpuBy,
     /// What each component does.
     components: &'a [Component],
 }
 
 impl<'a> From<&'a Profile> for ProfileLine<'a> {
     fn from(profile: &'a Profile) -> ProfileLine<'a> {
-        let Profile { v: _, time, version, machine, components } = profile;
-        ProfileLine { time, version, machine, components }
+        let Profile { v: _, time, version, machine, cpu_by, components } = profile;
+        ProfileLine { time, version, machine, cpu_by: *cpu_by, components }
     }
 }
 

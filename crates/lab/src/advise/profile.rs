@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::cost::{CpuBy, FitPoint, cpu_ns, fit_cost};
+use crate::judge::cost::{CpuBy, FitPoint, Predictions, cpu_ns, fit_cost};
 use crate::judge::stats::median;
 use crate::probe::host::HostFacts;
 use crate::rig::files::replace;
@@ -67,6 +67,9 @@ pub struct Profile {
     pub version: String,
     /// Whose it is.
     pub machine: Machine,
+    /// By which measure CPU time is counted, in all components: by the process in older profiles.
+    #[serde(default)]
+    pub cpu_by: CpuBy,
     /// What each component does.
     pub components: Vec<Component>,
 }
@@ -107,6 +110,9 @@ pub struct Component {
     pub cr_us_per_request_low: f64,
     /// Upper end.
     pub cr_us_per_request_high: f64,
+    /// Where predictions between measured sizes come from.
+    #[serde(default)]
+    pub predictions: Predictions,
     /// Where the line does not fit, in words.
     pub warning: Option<String>,
     /// What was measured at each request size, the smallest first.
@@ -140,6 +146,8 @@ pub struct ProfileArguments {
     pub repeats: Option<u32>,
     /// Disturbed runs count, too.
     pub keep_disturbed: bool,
+    /// The measure of CPU time; the one that rows are judged by by default.
+    pub cpu: Option<CpuBy>,
     /// The program that commands start; this one's own file by default.
     pub pump: Option<PathBuf>,
     /// Ends it soon, once true.
@@ -166,7 +174,8 @@ pub fn make(arguments: &ProfileArguments) -> anyhow::Result<(Profile, DisturbedR
         run(study_arguments(arguments, isolated, &rows))?;
     }
     let (rows, disturbed) = undisturbed_rows(&rows, arguments.keep_disturbed)?;
-    let profile = of_rows(&rows, arguments.folder.as_deref().unwrap_or(Path::new(".")))
+    let folder = arguments.folder.as_deref().unwrap_or(Path::new("."));
+    let profile = of_rows(&rows, folder, arguments.cpu)
         .map_err(|error| anyhow::anyhow!(disturbed.behind(&format!("{error:#}"))))?;
     let text = serde_json::to_string_pretty(&profile)? + "\n";
     replace(&arguments.out, text.as_bytes(), KIND, &is_profile)?;
@@ -207,7 +216,9 @@ fn study_arguments(arguments: &ProfileArguments, isolated: &Isolated, rows: &Pat
     }
 }
 
-fn of_rows(rows: &[Row], folder: &Path) -> anyhow::Result<Profile> {
+fn of_rows(rows: &[Row], folder: &Path, cpu: Option<CpuBy>) -> anyhow::Result<Profile> {
+    // As in a fit of these rows; without any measure no component has a fit.
+    let cpu_by = cpu.or_else(|| CpuBy::of_rows(rows)).unwrap_or_default();
     let components = STUDIES.iter().map(|Isolated { study, component, held: (factor, level) }| {
         // A profile that was stopped by another version may have held it elsewhere.
         let is_held = |row: &Row| row.asked.get(*factor).is_none_or(|it| it.to_string() == *level);
@@ -216,27 +227,30 @@ fn of_rows(rows: &[Row], folder: &Path) -> anyhow::Result<Profile> {
             let why = failed.message.as_deref().unwrap_or(&failed.outcome);
             bail!("a run of the study {study} failed: {why}; mend that, remove its row and go on");
         }
-        of_component(component, &own)
+        of_component(component, &own, cpu_by)
     });
     Ok(Profile {
         v: VERSION,
         time: jiff::Timestamp::now().round(jiff::Unit::Second)?.to_string(),
         version: env!("CARGO_PKG_VERSION").into(),
         machine: Machine::with_folder(folder),
+        cpu_by,
         components: components.collect::<anyhow::Result<_>>()?,
     })
 }
 
-fn of_component(component: &str, rows: &[&Row]) -> anyhow::Result<Component> {
+fn of_component(component: &str, rows: &[&Row], by: CpuBy) -> anyhow::Result<Component> {
     let sizes = by_size(rows)?;
     let points: Vec<FitPoint> = sizes
         .iter()
         .flat_map(|(&size, rows)| rows.iter().map(move |row| (size, row)))
         .filter_map(|(size, row)| {
-            Some(FitPoint { request_size_bytes: size as f64, ns_per_byte: ns_per_byte(row)? })
+            let ns_per_byte = ns_per_byte(row, by)?;
+            Some(FitPoint { request_size_bytes: size as f64, ns_per_byte, run_bytes: None })
         })
         .collect();
-    let fit = fit_cost(&points).map_err(|few| anyhow::anyhow!("{component}: {few}"))?;
+    let fit =
+        fit_cost(&points).map_err(|few| anyhow::anyhow!("{component}, by CPU time {}: {few}", by.words()))?;
     let (cb, cr) = (fit.cb_ns_per_byte, fit.cr_us_per_request);
     Ok(Component {
         component: component.into(),
@@ -246,8 +260,9 @@ fn of_component(component: &str, rows: &[&Row]) -> anyhow::Result<Component> {
         cr_us_per_request: cr.value,
         cr_us_per_request_low: cr.low,
         cr_us_per_request_high: cr.high,
+        predictions: fit.predictions,
         warning: fit.warning,
-        sizes: sizes.iter().map(|(&size, rows)| of_size(size, rows)).collect(),
+        sizes: sizes.iter().map(|(&size, rows)| of_size(size, rows, by)).collect(),
     })
 }
 
@@ -260,7 +275,7 @@ fn by_size<'rows>(rows: &[&'rows Row]) -> anyhow::Result<BTreeMap<u64, Vec<&'row
     Ok(sizes)
 }
 
-fn of_size(request_size_bytes: u64, rows: &[&Row]) -> Size {
+fn of_size(request_size_bytes: u64, rows: &[&Row], by: CpuBy) -> Size {
     let of = |figure: &dyn Fn(&Row) -> Option<f64>| {
         let values: Vec<f64> = rows.iter().filter_map(|row| figure(row)).collect();
         median(&values).unwrap_or(0.0)
@@ -268,14 +283,13 @@ fn of_size(request_size_bytes: u64, rows: &[&Row]) -> Size {
     Size {
         request_size_bytes,
         n: rows.len() as u32,
-        ns_per_byte: of(&ns_per_byte),
+        ns_per_byte: of(&|row| ns_per_byte(row, by)),
         bytes_per_second: of(&|row| Some(bytes_per_second(row))),
     }
 }
 
-/// CPU time of the process or the command: what a quiet and a busy machine agree on.
-fn ns_per_byte(row: &Row) -> Option<f64> {
-    Some(cpu_ns(row, CpuBy::Process)? / row.bytes.max(1) as f64)
+fn ns_per_byte(row: &Row, by: CpuBy) -> Option<f64> {
+    Some(cpu_ns(row, by)? / row.bytes.max(1) as f64)
 }
 
 /// Until all was moved, and synced where it is: what a command takes to start is not part of a bandwidth. The report in

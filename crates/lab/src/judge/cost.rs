@@ -21,7 +21,9 @@ pub use chain::{ChainPrediction, PartsFile};
 pub use cpu::{CpuBy, cpu_ns};
 pub use fit::level_off::{LevelOff, MeasuredLatency, Readers, fit_level_off};
 pub(crate) use fit::line::FittedLine;
-pub use fit::{CostFit, Figure, FitPoint, SizeResult, TooFew, fit_cost};
+pub use fit::{
+    CostFit, Figure, FitPoint, Predictions, SizeResult, TooFew, Weighing, fit_cost, fit_published,
+};
 pub use golden::{Statement, check_golden};
 pub(crate) use groups::fit_rows;
 pub use groups::{Fit, Fits, GroupFit, Model, UnfitGroup, fit_file};
@@ -29,7 +31,8 @@ pub use half_power::{HalfPower, half_power};
 pub use input::InputError;
 pub use overhead::{ApplicationCell, ApplicationRates, application_cells, applications_words};
 pub use parts::{
-    CostPart, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum, sum_without_pumps, without_pump,
+    CostPart, bottlenecks, cpu_bytes_per_s, predict, predict_between, serial_bytes_per_s, sum,
+    sum_without_pumps, without_pump,
 };
 pub use pipeline::{PipelineRow, PipelineTable};
 pub(crate) use table::{CsvRow, CsvTable};

@@ -50,7 +50,7 @@ pub struct CrossingWay {
     pub ceiling_interval: Option<[f64; 2]>,
     /// The rate beside the ceiling: `above` is what must not be.
     pub beside_ceiling: IntervalVerdict,
-    /// How its CPU time was measured: by the soaker if every way has such runs, else that of the process.
+    /// By which measure CPU time was counted, for all ways.
     pub cpu_by: CpuBy,
     /// CPU time for each byte.
     pub cpu_ns_per_byte: f64,
@@ -90,8 +90,7 @@ fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
         let Some((way, moves)) = level(COMMAND).zip(level(USE)) else { continue };
         cells.entry((moves, way)).or_default().push(row);
     }
-    let is_soaked = |rows: &Vec<&Row>| rows.iter().any(|row| cpu_ns(row, CpuBy::Soaker).is_some());
-    let by = if cells.values().all(is_soaked) { CpuBy::Soaker } else { CpuBy::Process };
+    let by = CpuBy::of_rows(cells.values().flatten().copied()).ok_or("no completed run has a CPU time")?;
     let runs: Vec<CrossingRuns> =
         cells.iter().filter_map(|((moves, way), rows)| runs_of(moves, way, rows, by)).collect();
     let memory = runs.iter().find(|runs| runs.way == MEMORY);
@@ -101,7 +100,7 @@ fn ways_of(rows: &[Row]) -> Result<Vec<CrossingWay>, &'static str> {
     Ok(runs.iter().filter_map(|one| way(one, memory, &runs)).collect())
 }
 
-/// Time comes from runs without the soaker, CPU time from those that have it by that measure.
+/// Time comes from runs without the soaker, CPU time from those that have the measure of all.
 fn runs_of(moves: &str, way: &str, rows: &[&Row], by: CpuBy) -> Option<CrossingRuns> {
     let crossings = rows.iter().find_map(|row| row.asked.get(CROSSINGS)?.value())?;
     let timed = rows.iter().filter(|row| row.soaked_ns.is_none());

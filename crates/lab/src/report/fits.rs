@@ -24,7 +24,7 @@ const SIZES: [&str; 6] =
 
 /// Adds the fits if there are any, and gives their chart.
 pub fn add(html: &mut Html, rows: &[Row]) -> Option<Chart> {
-    let fits = cost::fit_rows(rows, cost::Model::Cost, false);
+    let fits = cost::fit_rows(rows, cost::Model::Cost, false, None);
     let groups: Vec<(&GroupFit, &CostFit)> = fits.fits.iter().filter_map(of_cost).collect();
     if groups.is_empty() && fits.refused.is_empty() {
         return None;
@@ -43,7 +43,7 @@ pub fn add(html: &mut Html, rows: &[Row]) -> Option<Chart> {
 
 /// Adds the latency of many readers of one server, fitted.
 pub fn add_level_off(html: &mut Html, rows: &[Row]) {
-    let fits = cost::fit_rows(rows, cost::Model::LevelOff, false);
+    let fits = cost::fit_rows(rows, cost::Model::LevelOff, false, None);
     html.heading(3, "Where the latency of many readers levels off");
     fits.fits.iter().for_each(|fit| html.lines(&fit.to_string()));
     html.list(fits.refused.iter().map(|refused| format!("no fit of {}: {}", refused.group, refused.why)));

@@ -32,6 +32,7 @@ built_in!(
     "udp-latency",
     "udp-throughput",
     "local-copy",
+    "parts-and-whole",
     "network-copy",
     "depth",
     "peers-local-file",

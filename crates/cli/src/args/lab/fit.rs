@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
+use datapump_lab::judge::cost::CpuBy;
 
 use super::files::DisturbedArguments;
 use crate::args::{HOW, OUTPUT, WHAT};
@@ -33,6 +34,15 @@ pub struct LabFitArguments {
     #[arg(long, value_name = "MODEL", env = "PUMP_MODEL", help_heading = HOW)]
     #[arg(value_enum, default_value_t = LabModel::Cost, hide_default_value = true)]
     pub model: LabModel,
+
+    /// The measure of CPU time
+    ///
+    /// Of rows, for cost: soaker, process or machine. Default: one for the whole file: the soaker where each cell has
+    /// it, else the process, else the machine. The output says which.
+    ///
+    /// Example: pump lab fit --cpu machine disk-source.jsonl
+    #[arg(long, value_name = "MEASURE", env = "PUMP_CPU", help_heading = HOW)]
+    pub cpu: Option<CpuBy>,
 
     #[command(flatten)]
     pub disturbed: DisturbedArguments,

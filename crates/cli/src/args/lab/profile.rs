@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
+use datapump_lab::judge::cost::CpuBy;
 
 use super::files::DisturbedArguments;
 use crate::args::{HOW, OUTPUT, WHAT};
@@ -42,6 +43,14 @@ pub struct LabProfileArguments {
     #[arg(long, env = "PUMP_QUICK", help_heading = HOW)]
     #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub quick: bool,
+
+    /// The measure of CPU time
+    ///
+    /// process, machine or soaker. Default: as in `pump lab fit` of the profile's rows: the process.
+    ///
+    /// Example: pump lab profile --cpu machine
+    #[arg(long, value_name = "MEASURE", env = "PUMP_CPU", help_heading = HOW)]
+    pub cpu: Option<CpuBy>,
 
     #[command(flatten)]
     pub disturbed: DisturbedArguments,

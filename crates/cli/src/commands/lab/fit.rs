@@ -31,7 +31,7 @@ pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
             return print_found(&found, EventLine::Application, cost::applications_words, output);
         }
     };
-    match cost::fit_file(&arguments.file, model, keep) {
+    match cost::fit_file(&arguments.file, model, keep, arguments.cpu) {
         Ok(fits) => print(&fits, output),
         Err(error) => super::refuse_input(&error, Operation::Fit, output),
     }

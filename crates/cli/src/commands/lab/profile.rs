@@ -31,6 +31,7 @@ pub fn profile(arguments: &LabProfileArguments, output: &Output) -> i32 {
         quick: arguments.quick,
         repeats: arguments.repeats,
         keep_disturbed: arguments.disturbed.keep_disturbed,
+        cpu: arguments.cpu,
         pump: None,
         stop: Arc::clone(&stop),
     };

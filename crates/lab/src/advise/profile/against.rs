@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Profile, by_size, bytes_per_second, ns_per_byte};
-use crate::judge::cost::relative_error_percent;
+use crate::judge::cost::{CpuBy, relative_error_percent};
 use crate::judge::stats::median;
 use crate::row::Row;
 
@@ -16,6 +16,8 @@ use crate::row::Row;
 pub struct ProfileCheck {
     /// The chain that was forecast.
     pub chain: Vec<String>,
+    /// By which measure CPU time is counted on both sides.
+    pub cpu_by: CpuBy,
     /// When the profile was complete: before the first of the rows.
     pub forecast_time: String,
     /// The first of the rows.
@@ -82,6 +84,7 @@ impl Profile {
         let worst = |errors: &[f64]| errors.iter().copied().fold(0.0, f64::max);
         Ok(ProfileCheck {
             chain: chain.to_vec(),
+            cpu_by: self.cpu_by,
             forecast_time: self.time.clone(),
             first_row_time: first.into(),
             bandwidth_error_median_percent: median(&bandwidth).unwrap_or(0.0),
@@ -95,7 +98,13 @@ impl Profile {
     fn at_size(&self, chain: &[String], size: u64, rows: &[&Row]) -> anyhow::Result<AgainstSize> {
         let forecast = self.forecast(chain, size)?;
         let speeds: Vec<f64> = rows.iter().map(|row| bytes_per_second(row)).collect();
-        let costs: Vec<f64> = rows.iter().filter_map(|row| ns_per_byte(row)).collect();
+        let costs: Vec<f64> = rows.iter().filter_map(|row| ns_per_byte(row, self.cpu_by)).collect();
+        if costs.is_empty() {
+            let words = self.cpu_by.words();
+            bail!(
+                "the profile has CPU time {words}, and the rows of {size} bytes have none: make one by another"
+            );
+        }
         let (speed, cost) = (median(&speeds).unwrap_or(0.0), median(&costs).unwrap_or(0.0));
         Ok(AgainstSize {
             request_size_bytes: size,

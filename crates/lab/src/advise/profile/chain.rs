@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::{Component, Profile, Size};
 use crate::judge::cost::{
-    CostPart, InputError, bottlenecks, cpu_bytes_per_s, predict, serial_bytes_per_s, sum_without_pumps,
+    CostPart, CpuBy, InputError, Predictions, bottlenecks, cpu_bytes_per_s, predict, predict_between,
+    serial_bytes_per_s, sum_without_pumps,
 };
 
 /// The forecast at a request size.
@@ -25,7 +26,10 @@ pub struct ChainForecast {
     pub bottleneck: String,
     /// One device serves both ends, which is no chain of two parts.
     pub shared_device: bool,
-    /// `sizes` if this size was measured for all, else `line`.
+    /// By which measure CPU time was counted.
+    pub cpu_by: CpuBy,
+    /// `sizes` if this size was measured for all; `between sizes` if it lies between measured ones of a component whose
+    /// line bends, whose cost is taken straight from one to the next; else `line`.
     pub by: &'static str,
 }
 
@@ -42,8 +46,13 @@ impl Profile {
         let is_in = |name: &str| chain.iter().any(|part| part == name);
         let shared_device = is_in("disk_source") && is_in("disk_sink");
         let spent = self.spent(&parts, shared_device && is_in(NETWORK));
-        let sizes: Option<Vec<Size>> = spent.iter().map(|part| part.at(request_size_bytes)).collect();
-        let by = if sizes.is_some() { "sizes" } else { "line" };
+        let is_measured = |part: &&&Component| part.at(request_size_bytes).is_some();
+        let bends = |part: &&Component| part.predictions == Predictions::BetweenSizes;
+        let by = match spent.iter().filter(|part| !is_measured(part)).collect::<Vec<_>>()[..] {
+            [] => "sizes",
+            ref others if others.iter().any(|part| bends(part)) => "between sizes",
+            _ => "line",
+        };
         let pump_ns = self.component(PUMP).map_or(0.0, |pump| pump.cost(request_size_bytes));
         let pumps = spent.iter().map(|part| part.pumps_within()).sum();
         let measured_ns = spent.iter().map(|part| part.cost(request_size_bytes));
@@ -57,6 +66,7 @@ impl Profile {
             bytes_per_second,
             bottleneck,
             shared_device,
+            cpu_by: self.cpu_by,
             by,
         })
     }
@@ -109,9 +119,18 @@ impl Component {
         self.component.starts_with("disk_")
     }
 
-    /// As measured, pumps contained.
+    /// As measured, pumps contained; else by the line, or where that bends from one measured size straight to the next.
     fn cost(&self, size: u64) -> f64 {
-        self.at(size).map_or_else(|| predict(&self.line(), size as f64), |size| size.ns_per_byte)
+        let line = || predict(&self.line(), size as f64);
+        let between = || match self.predictions {
+            Predictions::Line => line(),
+            Predictions::BetweenSizes => {
+                let measured = |it: &Size| (it.request_size_bytes as f64, it.ns_per_byte);
+                let sizes: Vec<(f64, f64)> = self.sizes.iter().map(measured).collect();
+                predict_between(&sizes, size as f64).unwrap_or_else(line)
+            }
+        };
+        self.at(size).map_or_else(between, |size| size.ns_per_byte)
     }
 
     /// As fitted.

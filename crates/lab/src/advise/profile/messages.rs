@@ -14,8 +14,14 @@ const CPU_ERROR_MAX_PERCENT: f64 = 30.0;
 pub fn profile_text(profile: &Profile) -> String {
     let machine = &profile.machine;
     let mut said = format!(
-        "{}: {} x {}, Linux {}, {} ({})\n\n",
-        machine.host, machine.cpus, machine.cpu_model, machine.kernel, machine.file_system, profile.time
+        "{}: {} x {}, Linux {}, {} ({})\nCPU time {}\n\n",
+        machine.host,
+        machine.cpus,
+        machine.cpu_model,
+        machine.kernel,
+        machine.file_system,
+        profile.time,
+        profile.cpu_by.words()
     );
     let mut costs = head(["component", "Cb ns/B", "95 %", "Cr us/request", "95 %"]);
     for it in &profile.components {
@@ -68,7 +74,8 @@ impl ChainForecast {
         }
         let shared = forecasts.iter().any(|it| it.shared_device);
         let note = if shared { "note: one device serves both ends: its times add up\n" } else { "" };
-        format!("{}\n\n{table}{note}", forecasts.first().map_or(String::new(), |it| it.chain.join(" + ")))
+        let head = |it: &ChainForecast| format!("{}; CPU time {}", it.chain.join(" + "), it.cpu_by.words());
+        format!("{}\n\n{table}{note}", forecasts.first().map_or(String::new(), head))
     }
 }
 
@@ -103,11 +110,13 @@ impl ProfileCheck {
             ),
         };
         format!(
-            "{} of {}, first copy {}\n\n{table}\nbandwidth: median error {:.1} %, worst {:.1} %; CPU: median {:.1} %, \
+            "{} of {}, first copy {}; CPU time {}\n\n{table}\n\
+             bandwidth: median error {:.1} %, worst {:.1} %; CPU: median {:.1} %, \
              worst {:.1} %\n{flag}",
             against.chain.join(" + "),
             against.forecast_time,
             against.first_row_time,
+            against.cpu_by.words(),
             against.bandwidth_error_median_percent,
             against.bandwidth_error_worst_percent,
             against.cpu_error_median_percent,

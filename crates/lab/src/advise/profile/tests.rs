@@ -40,7 +40,10 @@ fn rows() -> Vec<Row> {
 }
 
 fn profile() -> Profile {
-    Profile { time: "2026-01-01T00:00:00Z".into(), ..of_rows(&rows(), Path::new(".")).expect("in order") }
+    Profile {
+        time: "2026-01-01T00:00:00Z".into(),
+        ..of_rows(&rows(), Path::new("."), None).expect("in order")
+    }
 }
 
 #[test]
@@ -48,7 +51,7 @@ fn rows_of_another_level_of_what_is_held_are_in_no_profile() {
     let mut warm = row("network", "1MiB", 9.0, 9.0, 1e9, "");
     warm.asked.insert("fill".into(), Level::from("noise"));
     let all: Vec<Row> = rows().into_iter().chain([warm]).collect();
-    assert_eq!(of_rows(&all, Path::new(".")).expect("in order").components, profile().components);
+    assert_eq!(of_rows(&all, Path::new("."), None).expect("in order").components, profile().components);
 }
 
 fn chain(words: &str) -> Vec<String> {
@@ -125,6 +128,45 @@ fn s29_a_forecast_costs_the_sums_of_the_stored_parts() {
         let measured = parts.iter().map(|part| at(part)).sum::<f64>() - pumps_within * at(pump);
         assert!((got - measured).abs() <= 1e-9 * measured, "{words}: {got} for {measured}");
     }
+}
+
+/// One answer from one file: a fit and a profile of the same rows count the same CPU time.
+#[test]
+fn a_profile_and_a_fit_of_its_rows_agree() {
+    let counted = |row: Row| Row { machine_cpu_ns: Some(7 * row.user_ns.unwrap_or(0)), ..row };
+    let rows: Vec<Row> = rows().into_iter().map(counted).collect();
+    for cpu in [None, Some(CpuBy::Machine), Some(CpuBy::Process)] {
+        let profile = of_rows(&rows, Path::new("."), cpu).expect("in order");
+        let fits = crate::judge::cost::fit_rows(&rows, crate::judge::cost::Model::Cost, false, cpu).fits;
+        let component = profile.component("disk_source").expect("a part");
+        let group = fits.iter().find(|group| group.component == "disk-source").expect("a fit");
+        let fit = serde_json::to_value(group).expect("JSON");
+        assert_eq!((group.cpu_by, profile.cpu_by), (Some(profile.cpu_by), cpu.unwrap_or(CpuBy::Process)));
+        assert_eq!(fit["cb_ns_per_byte"], component.cb_ns_per_byte);
+        assert_eq!(fit["cr_us_per_request"], component.cr_us_per_request);
+    }
+    let text = profile_text(&of_rows(&rows, Path::new("."), None).expect("in order"));
+    assert!(text.contains("CPU time of the process (user and system)"), "{text}");
+    let copies = [row("local-copy", "1MiB", 0.06, 18.0, 1e9, "2026-01-02T00:00:00Z")];
+    let by_machine = of_rows(&rows, Path::new("."), Some(CpuBy::Machine)).expect("in order");
+    let by_machine = Profile { time: "2026-01-01T00:00:00Z".into(), ..by_machine };
+    let error = by_machine.against(&chain("disk_source"), &copies).expect_err("another measure").to_string();
+    assert!(error.contains("the profile has CPU time of the whole machine"), "{error}");
+}
+
+/// Where the line bends a size between two measured ones costs what lies straight between them.
+#[test]
+fn where_a_line_bends_forecasts_go_from_size_to_size() {
+    let mut profile = profile();
+    profile.components[2].predictions = Predictions::BetweenSizes;
+    profile.components[2].sizes[2].ns_per_byte = 0.9;
+    let source = chain("disk_source,pump");
+    let got = profile.forecast(&source, 2 * MIB).expect("known");
+    let next = profile.components[2].sizes[3].ns_per_byte;
+    // 1/2 lies a third of the way from 1/4 to 1.
+    assert!((got.ns_per_byte - (next + (0.9 - next) / 3.0)).abs() < 1e-9, "{got:?}");
+    assert_eq!(got.by, "between sizes");
+    assert_eq!(profile.forecast(&source, MIB).expect("known").by, "sizes");
 }
 
 #[test]
@@ -206,6 +248,6 @@ fn a_failed_run_makes_no_profile() {
         message: Some("it broke".into()),
         ..row("cpu", "1MiB", 1.0, 1.0, 1e9, "")
     };
-    let error = of_rows(&[failed], Path::new(".")).expect_err("failed").to_string();
+    let error = of_rows(&[failed], Path::new("."), None).expect_err("failed").to_string();
     assert!(error.contains("the study cpu failed: it broke"), "{error}");
 }

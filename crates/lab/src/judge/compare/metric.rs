@@ -94,7 +94,10 @@ impl Metric {
         match self {
             Metric::Elapsed | Metric::ElapsedPerByte => "is faster",
             Metric::Memory => "takes less memory",
-            _ => "takes less CPU time",
+            Metric::MachineCpu => "takes less CPU time of the whole machine",
+            Metric::Cpu | Metric::CpuPerByte | Metric::CpuPerRequest => {
+                "takes less CPU time of the process (user and system)"
+            }
         }
     }
 }

@@ -1,29 +1,57 @@
-//! The CPU time of a run, from its row: by the best of the measures that it has.
+//! The CPU time of a run, from its row, and which of the measures of it a file of rows is judged by.
 //!
-//! Must not know: how it was measured, what is computed from it.
+//! There is one rule for all that is computed from rows, so that a fit and a profile of one file never differ in what
+//! they call CPU time: the soaker, which misses nothing, where each cell has it; else the process, which a quiet and a
+//! busy machine agree on; the whole machine, which has everybody's work in it, only where there is no other. Must not
+//! know: how it was measured, what is computed from it.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use datapump::BillHost;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::row::Row;
+use crate::study::{Level, SOAKER};
 
-/// Which measure, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+/// Which measure, the one that is taken first at the front.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CpuBy {
     /// All that the soaker did not get.
     #[serde(rename = "soaker")]
     Soaker,
+    /// User and system time of the process or the command: without what the kernel does for it elsewhere.
+    #[default]
+    #[serde(rename = "process")]
+    Process,
     /// What the kernel counts for the whole machine.
     #[serde(rename = "machine")]
     Machine,
-    /// User and system time of the process or the command: without what the kernel does for it elsewhere.
-    #[serde(rename = "process")]
-    Process,
+    /// The bill of one host of a copy between two: what tells the sender's from the receiver's.
+    #[serde(rename = "bill")]
+    Bill,
 }
 
 impl CpuBy {
-    /// All, the best first.
-    pub const ALL: [CpuBy; 3] = [CpuBy::Soaker, CpuBy::Machine, CpuBy::Process];
+    /// Those that count both ends of a run together, the first choice at the front.
+    pub const ALL: [CpuBy; 3] = [CpuBy::Soaker, CpuBy::Process, CpuBy::Machine];
+
+    /// The measure by which these rows are judged: that which the most cells have, the first of equal ones. Runs with
+    /// the soaker and without are one cell. `None` if no completed row has any.
+    pub fn of_rows<'rows>(rows: impl IntoIterator<Item = &'rows Row>) -> Option<CpuBy> {
+        let mut cells: BTreeMap<(&str, BTreeMap<&String, &Level>), [bool; 3]> = BTreeMap::new();
+        for row in rows.into_iter().filter(|row| row.is_completed()) {
+            let asked = row.asked.iter().filter(|(factor, _)| *factor != SOAKER).collect();
+            let has = cells.entry((&row.study, asked)).or_default();
+            CpuBy::ALL.iter().zip(has).for_each(|(by, has)| *has |= cpu_ns(row, *by).is_some());
+        }
+        let count = |at: usize| cells.values().filter(|has| has[at]).count();
+        let counts = [0, 1, 2].map(count);
+        let most = *counts.iter().max()?;
+        (most > 0).then(|| counts.iter().position(|count| *count == most).map(|at| CpuBy::ALL[at]))?
+    }
 
     /// In words.
     pub fn words(self) -> &'static str {
@@ -31,8 +59,43 @@ impl CpuBy {
             CpuBy::Soaker => "by the soaker",
             CpuBy::Machine => "of the whole machine",
             CpuBy::Process => "of the process (user and system)",
+            CpuBy::Bill => "by its bill",
         }
     }
+}
+
+impl fmt::Display for CpuBy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(match self {
+            CpuBy::Soaker => "soaker",
+            CpuBy::Process => "process",
+            CpuBy::Machine => "machine",
+            CpuBy::Bill => "bill",
+        })
+    }
+}
+
+impl FromStr for CpuBy {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<CpuBy, String> {
+        let found = CpuBy::ALL.into_iter().find(|by| by.to_string() == word);
+        found.ok_or_else(|| format!("'{word}' is no measure of CPU time; write soaker, process or machine"))
+    }
+}
+
+/// CPU time in nanoseconds of one side of a copy between two hosts; `None` if the row has not the bill of both.
+pub fn side_cpu_ns(row: &Row, side: BillHost) -> Option<f64> {
+    let stages = &row.report.as_ref()?.bill.as_ref()?.stages;
+    let of = |side: BillHost| stages.iter().filter(move |billed| billed.host == side);
+    let has_both = [BillHost::Sender, BillHost::Receiver].iter().all(|&side| of(side).next().is_some());
+    has_both.then(|| of(side).map(|billed| billed.cpu_seconds).sum::<f64>() * 1e9)
+}
+
+/// Whether the row is of a copy between two hosts that cannot be told apart in it.
+pub fn lacks_sides(row: &Row) -> bool {
+    let is_of_two = row.report.as_ref().is_some_and(|report| report.cpu_far.is_some());
+    is_of_two && side_cpu_ns(row, BillHost::Sender).is_none()
 }
 
 /// CPU time of a run in nanoseconds by this measure; `None` if the row does not have it. While the soaker runs the
@@ -47,6 +110,7 @@ pub fn cpu_ns(row: &Row, by: CpuBy) -> Option<f64> {
         (CpuBy::Machine, None) => row.machine_cpu_ns.map(|ns| ns as f64),
         (CpuBy::Machine, Some(_)) => None,
         (CpuBy::Process, _) => Some(row.user_ns? as f64 + row.system_ns? as f64),
+        (CpuBy::Bill, _) => None,
     }
 }
 
@@ -62,8 +126,8 @@ mod tests {
         let soaked = Row { soaked_ns: Some(120), ..counted.clone() };
         for (row, expected) in [
             (bare, [None, None, None]),
-            (counted, [None, Some(70.0), Some(50.0)]),
-            (soaked, [Some(80.0), None, Some(50.0)]),
+            (counted, [None, Some(50.0), Some(70.0)]),
+            (soaked, [Some(80.0), Some(50.0), None]),
         ] {
             assert_eq!(CpuBy::ALL.map(|by| cpu_ns(&row, by)), expected);
         }

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::cost::chain::PartsFile;
-use crate::judge::cost::fit::{CostFit, FitPoint, fit_cost};
+use crate::judge::cost::fit::{CostFit, FitPoint, fit_published};
 use crate::judge::cost::parts::{CostPart, bottlenecks, predict, sum, without_pump};
 use crate::judge::cost::pipeline::PipelineTable;
 use crate::judge::cost::relative_error_percent;
@@ -240,12 +240,13 @@ fn observed(cells: &[GoldenCell], number: usize) -> Vec<FitPoint> {
         .map(|cell| FitPoint {
             request_size_bytes: cell.request_size_bytes as f64,
             ns_per_byte: cell.observed,
+            run_bytes: None,
         })
         .collect()
 }
 
 fn fit_of(cells: &[GoldenCell], number: usize) -> anyhow::Result<CostFit> {
-    fit_cost(&observed(cells, number)).with_context(|| format!("table {number}"))
+    fit_published(&observed(cells, number)).with_context(|| format!("table {number}"))
 }
 
 /// How far two numbers are apart, relative to the expected one; endlessly if one of them is none.

@@ -3,22 +3,25 @@
 //!
 //! Must not know: how a fit is made, how it is shown.
 
+mod costs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Context;
+use datapump::BillHost;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::judge::cost::cpu::{CpuBy, cpu_ns};
+use crate::judge::cost::cpu::CpuBy;
 use crate::judge::cost::fit::level_off::{LevelOff, MeasuredLatency, fit_level_off};
-use crate::judge::cost::fit::{CostFit, FitPoint, fit_cost};
-use crate::judge::cost::half_power::{HalfPower, half_power};
+use crate::judge::cost::fit::{CostFit, FitPoint, fit_published};
+use crate::judge::cost::half_power::HalfPower;
 use crate::judge::cost::input::InputError;
 use crate::judge::cost::table::{CsvRow, CsvTable};
 use crate::judge::stages::{STAGE, StagePair, stage_pairs};
 use crate::row::{BYTE_ORDER_MARK, DisturbedRows, Row, rows_of, undisturbed};
-use crate::study::{Level, READERS, SOAKER};
+use crate::study::{Level, READERS};
 
 /// The columns of a table that say how large a request is.
 const SIZE_COLUMNS: [&str; 2] = ["request_size_bytes", "request_size"];
@@ -59,6 +62,8 @@ pub struct GroupFit {
     pub asked: GroupLevels,
     /// How CPU time was measured; `None` for a table.
     pub cpu_by: Option<CpuBy>,
+    /// Which side of copies between two hosts it is of; `None` for all of a run.
+    pub side: Option<BillHost>,
     /// The smallest request that reaches half of the full speed: of rows without the soaker.
     pub half_power: Option<HalfPower>,
     /// The fit.
@@ -85,18 +90,19 @@ pub struct UnfitGroup {
     pub why: String,
 }
 
-/// Fits a model to a file of rows or a table; of rows without those of disturbed runs, unless they are kept.
+/// Fits a model to a file of rows or a table; of rows without those of disturbed runs, unless they are kept, and by this
+/// measure of CPU time, or else by the one that [`CpuBy::of_rows`] names.
 ///
 /// Errors: what the system says; a line that is no row; an [`InputError`] for a table that is not in order or if no
 /// group at all has a fit.
-pub fn fit_file(path: &Path, model: Model, keep_disturbed: bool) -> anyhow::Result<Fits> {
+pub fn fit_file(path: &Path, model: Model, keep_disturbed: bool, cpu: Option<CpuBy>) -> anyhow::Result<Fits> {
     let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
     let fits = match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {
             let rows = rows_of(path, &bytes)?;
             let (taken, disturbed) = undisturbed(&rows, keep_disturbed);
-            let mut fits = fit_rows(&taken, model, bytes.last() != Some(&b'\n'));
+            let mut fits = fit_rows(&taken, model, bytes.last() != Some(&b'\n'), cpu);
             fits.notes.extend(disturbed.words());
             Fits { disturbed, ..fits }
         }
@@ -117,21 +123,37 @@ impl Fits {
         self.fits.push(group);
     }
 
-    /// The fit by the best measure of CPU time. Beside the soaker's stands that of the process: the one may say too
-    /// little, the other too much.
-    fn add_costs(&mut self, component: String, asked: GroupLevels, rows: &[&Row]) {
-        let half_power = half_power_of(&asked, rows);
-        let both = cost_of_rows(rows).map(|(fit, by)| {
-            let beside = (by == CpuBy::Soaker).then(|| cost_by(rows, CpuBy::Process));
-            let beside = beside.and_then(Result::ok).map(|fit| (fit, CpuBy::Process));
-            [Some((fit, by)), beside]
-        });
-        match both {
-            Ok(both) => both.into_iter().flatten().for_each(|(fit, by)| {
-                let (component, asked) = (component.clone(), asked.clone());
-                self.add(GroupFit { component, asked, cpu_by: Some(by), half_power, fit: Fit::Cost(fit) });
-            }),
-            Err(why) => self.refuse(name(&component, &asked), why),
+    /// The fits of a group by each of the measures that it has, and of both sides of copies between two hosts.
+    fn add_costs(&mut self, component: String, asked: GroupLevels, rows: &[&Row], by: &[CpuBy]) {
+        let half_power = costs::half_power(&asked, rows);
+        let mut add = |by: CpuBy, side: Option<BillHost>, fit: CostFit| {
+            let (component, asked) = (component.clone(), asked.clone());
+            self.fits.push(GroupFit {
+                component,
+                asked,
+                cpu_by: Some(by),
+                side,
+                half_power,
+                fit: Fit::Cost(fit),
+            });
+        };
+        let (mut none, mut fitted) = (None, false);
+        for &by in by {
+            match costs::by_measure(rows, by) {
+                Ok(Some(fit)) => {
+                    add(by, None, fit);
+                    fitted = true;
+                }
+                Ok(None) => {}
+                Err(why) => none = none.or(Some(why)),
+            }
+        }
+        for (side, fit) in costs::of_sides(rows) {
+            add(CpuBy::Bill, Some(side), fit);
+        }
+        if !fitted {
+            let why = none.unwrap_or_else(|| "no measure of CPU time is there for every request size".into());
+            self.refuse(name(&component, &asked), why);
         }
     }
 
@@ -142,7 +164,7 @@ impl Fits {
 
 impl GroupFit {
     fn of_table(component: String, fit: Fit) -> GroupFit {
-        GroupFit { component, asked: GroupLevels::new(), cpu_by: None, half_power: None, fit }
+        GroupFit { component, asked: GroupLevels::new(), cpu_by: None, side: None, half_power: None, fit }
     }
 
     /// The component with the levels of its factors: `disk-source, depth 4`.
@@ -162,7 +184,7 @@ fn of_table(table: &CsvTable, model: Model) -> Result<Fits, InputError> {
         Model::Cost => {
             let (size, cost) = (table.one_of(&SIZE_COLUMNS)?, table.one_of(&COST_COLUMNS)?);
             for (component, points) in parted(table, "component", |row| point(row, size, cost))? {
-                match fit_cost(&points) {
+                match fit_published(&points) {
                     Ok(fit) => fits.add(GroupFit::of_table(component, Fit::Cost(fit))),
                     Err(why) => fits.refuse(component, why),
                 }
@@ -215,7 +237,7 @@ fn point(row: &CsvRow<'_>, size: &str, cost: &str) -> Result<FitPoint, InputErro
     let cost_value = row.number(cost)?;
     let per_request = cost.ends_with("us_per_request");
     let ns_per_byte = if per_request { cost_value * 1000.0 / request_size_bytes } else { cost_value };
-    Ok(FitPoint { request_size_bytes, ns_per_byte })
+    Ok(FitPoint { request_size_bytes, ns_per_byte, run_bytes: None })
 }
 
 fn latency(row: &CsvRow<'_>) -> Result<MeasuredLatency, InputError> {
@@ -227,9 +249,10 @@ fn latency(row: &CsvRow<'_>) -> Result<MeasuredLatency, InputError> {
     })
 }
 
-/// Fits a model to rows; `torn` if some were lost.
-pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
-    let factor = if model == Model::Cost { "request_size" } else { READERS };
+/// Fits a model to rows; `torn` if some were lost. CPU time is that of the measure that is asked for, else of the one
+/// that [`CpuBy::of_rows`] names.
+pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool, cpu: Option<CpuBy>) -> Fits {
+    let factor = if model == Model::Cost { costs::REQUEST_SIZE } else { READERS };
     let mut groups: BTreeMap<(String, GroupLevels), Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.is_completed()) {
         let mut asked = row.asked.clone();
@@ -237,18 +260,25 @@ pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
         groups.entry((row.study.clone(), asked)).or_default().push(row);
     }
     let mut fits = Fits { notes: notes(rows, torn), ..Fits::default() };
+    if model == Model::Cost {
+        groups = costs::runs_together(groups);
+        fits.notes.extend(costs::notes(rows));
+    }
     let all = groups.len();
     // A study that varies one factor at a time has groups of one cell beside those that are fitted.
-    groups.retain(|_, rows| model != Model::Cost || distinct_sizes(rows) != 1 || all == 1);
+    groups.retain(|_, rows| model != Model::Cost || costs::distinct_sizes(rows) != 1 || all == 1);
     if groups.len() < all {
         fits.notes.push(format!("{} groups have one request size and no fit", all - groups.len()));
     }
+    let measures = costs::measures(rows, cpu);
     for ((component, asked), rows) in groups {
         match model {
-            Model::Cost => fits.add_costs(component, asked, &rows),
+            Model::Cost => fits.add_costs(component, asked, &rows, &measures),
             Model::LevelOff => match level_off_of_rows(&component, &asked, &rows) {
                 Ok(fit) => {
-                    fits.add(GroupFit { component, asked, cpu_by: None, half_power: None, fit });
+                    let group =
+                        GroupFit { component, asked, cpu_by: None, side: None, half_power: None, fit };
+                    fits.add(group);
                 }
                 Err(why) => fits.refuse(name(&component, &asked), why),
             },
@@ -258,24 +288,6 @@ pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool) -> Fits {
         fits.notes.extend(stage_pairs(rows).iter().filter_map(StagePair::words));
     }
     fits
-}
-
-/// How many request sizes the rows have; 0 if one does not say its own.
-fn distinct_sizes(rows: &[&Row]) -> usize {
-    let sizes: Result<BTreeSet<u64>, String> = rows.iter().map(|row| row.request_bytes()).collect();
-    sizes.map_or(0, |sizes| sizes.len())
-}
-
-/// The speed against the request size, of runs without the soaker.
-fn half_power_of(asked: &GroupLevels, rows: &[&Row]) -> Option<HalfPower> {
-    if asked.get(SOAKER).is_some_and(|level| level.to_string() != "off") {
-        return None;
-    }
-    let run = |row: &&Row| {
-        let seconds = row.elapsed_ns as f64 / 1e9;
-        Some((request_size_bytes(row).ok()?, row.bytes as f64 / seconds)).filter(|_| seconds > 0.0)
-    };
-    half_power(&rows.iter().filter_map(run).collect::<Vec<(f64, f64)>>())
 }
 
 fn notes(rows: &[Row], torn: bool) -> Vec<String> {
@@ -288,42 +300,6 @@ fn notes(rows: &[Row], torn: bool) -> Vec<String> {
         (hosts.len() > 1).then(|| format!("rows of several hosts are fitted together: {}", hosts.join(", "))),
     ];
     told.into_iter().flatten().collect()
-}
-
-fn cost_of_rows(rows: &[&Row]) -> Result<(CostFit, CpuBy), String> {
-    let sized: Vec<(f64, &Row)> =
-        rows.iter().map(|row| Ok((request_size_bytes(row)?, *row))).collect::<Result<_, String>>()?;
-    let by = best_measure(&sized).ok_or("no measure of CPU time is there for every request size")?;
-    cost_by(rows, by).map(|fit| (fit, by))
-}
-
-fn cost_by(rows: &[&Row], by: CpuBy) -> Result<CostFit, String> {
-    let sized: Vec<(f64, &Row)> =
-        rows.iter().map(|row| Ok((request_size_bytes(row)?, *row))).collect::<Result<_, String>>()?;
-    let point = |&(request_size_bytes, row): &(f64, &Row)| {
-        let ns_per_byte = cpu_ns(row, by)? / row.bytes as f64;
-        Some(FitPoint { request_size_bytes, ns_per_byte })
-    };
-    let points: Vec<FitPoint> = sized.iter().filter_map(point).collect();
-    fit_cost(&points).map_err(|why| why.to_string())
-}
-
-/// The best measure of CPU time that some row of each request size has. Rows without it are left out, so that
-/// measures are not mixed.
-fn best_measure(sized: &[(f64, &Row)]) -> Option<CpuBy> {
-    let sizes = |by: Option<CpuBy>| -> BTreeSet<u64> {
-        let has = |row: &Row| by.is_none_or(|by| cpu_ns(row, by).is_some());
-        sized.iter().filter(|(_, row)| has(row)).map(|(size, _)| size.to_bits()).collect()
-    };
-    CpuBy::ALL.into_iter().find(|&by| sizes(Some(by)) == sizes(None))
-}
-
-fn request_size_bytes(row: &Row) -> Result<f64, String> {
-    let run = format!("run {} of round {}", row.order, row.repeat);
-    if row.bytes == 0 {
-        return Err(format!("{run} moved no bytes"));
-    }
-    row.request_bytes().map(|bytes| bytes as f64).map_err(|why| format!("{run}: {why}"))
 }
 
 fn level_off_of_rows(component: &str, asked: &GroupLevels, rows: &[&Row]) -> Result<Fit, String> {

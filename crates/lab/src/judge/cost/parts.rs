@@ -24,6 +24,17 @@ pub fn predict(part: &CostPart, request_size_bytes: f64) -> f64 {
     part.cb_ns_per_byte + part.cr_us_per_request * 1000.0 / request_size_bytes
 }
 
+/// CPU time for a byte at a request size between sizes that were measured, each with its cost, the smallest first: on a
+/// straight line in 1 / request size from one to the next, and beyond them on the last such line. `None` of fewer than
+/// two sizes.
+pub fn predict_between(measured: &[(f64, f64)], request_size_bytes: f64) -> Option<f64> {
+    let above = measured.iter().position(|&(size, _)| size >= request_size_bytes).unwrap_or(measured.len());
+    let above = above.clamp(1, measured.len().checked_sub(1)?.max(1));
+    let (&(small, small_ns), &(large, large_ns)) = (measured.get(above - 1)?, measured.get(above)?);
+    let part = (1.0 / request_size_bytes - 1.0 / large) / (1.0 / small - 1.0 / large);
+    Some(large_ns + part * (small_ns - large_ns))
+}
+
 /// What components cost together: plain sums.
 pub fn sum<'parts>(component: &str, parts: impl IntoIterator<Item = &'parts CostPart>) -> CostPart {
     let nothing = CostPart { component: component.into(), ..CostPart::default() };
@@ -91,6 +102,25 @@ mod tests {
         for (request_bytes, ns_per_byte) in [(32_768.0, 3.828), (65_536.0, 2.714), (262_144.0, 1.878)] {
             assert!((predict(&sink, request_bytes) - ns_per_byte).abs() < 0.001, "{request_bytes}");
         }
+    }
+
+    #[test]
+    fn between_sizes_the_cost_goes_straight_from_one_to_the_next() {
+        let measured = [(1000.0, 101.0), (2000.0, 51.0), (4000.0, 60.0)];
+        for (size, expected) in [
+            (1000.0, 101.0),
+            (1250.0, 81.0),
+            (2000.0, 51.0),
+            (8000.0 / 3.0, 55.5),
+            (4000.0, 60.0),
+            (500.0, 201.0),
+            (8000.0, 64.5),
+        ] {
+            let got = predict_between(&measured, size).expect("sizes");
+            assert!((got - expected).abs() < 1e-9, "{size}: {got}");
+        }
+        assert_eq!(predict_between(&measured[..1], 1000.0), None);
+        assert_eq!(predict_between(&[], 1000.0), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::judge::cost::chain::ChainPrediction;
 use crate::judge::cost::fit::level_off::{LevelOff, Readers};
-use crate::judge::cost::fit::{CostFit, Figure, SizeResult};
+use crate::judge::cost::fit::{CostFit, Figure, SizeResult, Weighing};
 use crate::judge::cost::golden::Statement;
 use crate::judge::cost::groups::{Fit, Fits, GroupFit};
 use crate::judge::cost::half_power::HalfPower;
@@ -27,7 +27,8 @@ impl fmt::Display for Fits {
 
 impl fmt::Display for GroupFit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by = self.cpu_by.map_or(String::new(), |by| format!(", CPU time {}", by.words()));
+        let side = self.side.map_or(String::new(), |side| format!(" of the {side}"));
+        let by = self.cpu_by.map_or(String::new(), |by| format!(", CPU time{side} {}", by.words()));
         match &self.fit {
             Fit::Cost(fit) => {
                 writeln!(out, "{}: {} points{by}", self.name(), fit.points)?;
@@ -59,6 +60,14 @@ impl fmt::Display for CostFit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "  Cb {}", figure_words(&self.cb_ns_per_byte, "ns/byte"))?;
         writeln!(out, "  Cr {}", figure_words(&self.cr_us_per_request, "µs/request"))?;
+        if let Some(f) = &self.f_us_per_run {
+            writeln!(out, "  F  {}: CPU = F + bytes x Cb + requests x Cr", figure_words(f, "µs/run"))?;
+        }
+        if self.weighing != Weighing::Unweighted {
+            let (cb, cr) =
+                (figures(self.published_cb_ns_per_byte), figures(self.published_cr_us_per_request));
+            writeln!(out, "  {}; unweighted, as published: Cb {cb}, Cr {cr}", self.weighing.words())?;
+        }
         let head = ["request size", "n", "ns/byte", "line", "error", "change", "95 % interval", ""];
         let rows = self.sizes.iter().map(size_row);
         write!(out, "\n{}", table_words(head, rows))?;
@@ -96,8 +105,9 @@ fn percent(error: Option<f64>) -> String {
 fn size_row(size: &SizeResult) -> Vec<String> {
     let or_blank = |number: Option<f64>| number.map_or(String::new(), figures);
     let interval = size.change_ns_per_byte_low.zip(size.change_ns_per_byte_high);
+    let of_run = size.run_bytes.map_or(String::new(), |bytes| format!(" of {}", size_words(bytes)));
     vec![
-        size_words(size.request_size_bytes),
+        size_words(size.request_size_bytes) + &of_run,
         size.n.to_string(),
         figures(size.observed_ns_per_byte),
         figures(size.predicted_ns_per_byte),
@@ -196,8 +206,8 @@ mod tests {
 
     #[test]
     fn a_fit_reads_like_this() {
-        let fits =
-            fit_file(&golden("datapump_table4_network_receiver.csv"), Model::Cost, false).expect("a fit");
+        let fits = fit_file(&golden("datapump_table4_network_receiver.csv"), Model::Cost, false, None)
+            .expect("a fit");
         let expected = "\
 datapump_table4_network_receiver: 3 points
   Cb 43.5 ns/byte, 95 % interval 22.6 .. 64.4, standard error 1.65
@@ -214,7 +224,7 @@ warning: Cr is negative, and a request cannot cost less than nothing: its interv
 
     #[test]
     fn a_level_off_reads_like_this() {
-        let fits = fit_file(&golden("legion_1file_latency.csv"), Model::LevelOff, false).expect("fits");
+        let fits = fit_file(&golden("legion_1file_latency.csv"), Model::LevelOff, false, None).expect("fits");
         let text = fits.fits[0].to_string();
         for part in [
             "legion_1file_latency, stage unoptimized: latency(n) = max(R1, n D)\n",

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::{CheckFound, apart};
-use crate::judge::cost::fit::{FitPoint, fit_cost};
+use crate::judge::cost::fit::{FitPoint, fit_published};
 use crate::judge::cost::parts::{CostPart, predict};
 use crate::judge::cost::table::CsvTable;
 
@@ -56,9 +56,9 @@ pub fn costs(folder: &Path) -> CheckFound {
             level.push(row.above_zero("cost_us_per_mib")?);
         }
         let ns_per_byte = row.above_zero("cost_us_per_request")? * 1000.0 / request_size_bytes;
-        points.push(FitPoint { request_size_bytes, ns_per_byte });
+        points.push(FitPoint { request_size_bytes, ns_per_byte, run_bytes: None });
     }
-    let fit = fit_cost(&points)?;
+    let fit = fit_published(&points)?;
     worst = worst.max(apart(fit.cr_us_per_request.value, FIXED_US));
     worst = worst.max(apart(fit.cb_ns_per_byte.value * KIB / 1000.0, MARGINAL_US_PER_KIB));
     let (varies, share) = (spread_percent(&level)?, 100.0 * FIXED_US / smallest_us(&points)?);

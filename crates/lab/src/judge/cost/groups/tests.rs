@@ -49,35 +49,113 @@ fn is_near(got: (f64, f64), expected: (f64, f64)) -> bool {
 
 #[test]
 fn rows_that_differ_in_the_request_size_alone_are_one_fit() {
-    let fits = fit_rows(&rows(|row| row), Model::Cost, false);
+    let fits = fit_rows(&rows(|row| row), Model::Cost, false, None);
     let names: Vec<String> = fits.fits.iter().map(GroupFit::name).collect();
     assert_eq!(names, ["tiny, depth 1", "tiny, depth 4"]);
-    assert!(fits.fits.iter().all(|group| is_near(cost(group), (2.0, 50.0))), "{fits:?}");
+    assert!(fits.fits.iter().all(|group| is_near(cost(group), (1.0, 25.0))), "{fits:?}");
     assert_eq!((fits.refused, fits.notes), (vec![], vec![]));
 }
 
 #[test]
-fn the_best_measure_of_cpu_time_is_taken_and_none_is_mixed() {
+fn one_measure_of_cpu_time_is_taken_for_all_rows_and_none_is_mixed() {
     let soaked = |row: Row| {
         let soaked_ns = 2 * row.elapsed_ns - row.machine_cpu_ns.unwrap_or(0);
         Row { soaked_ns: Some(soaked_ns), machine_cpu_ns: Some(2 * row.elapsed_ns), ..row }
     };
     let soaked_once = |row: Row| if row.repeat == 0 { soaked(row) } else { row };
     let soaked_small = |row: Row| if row.asked["request_size"] == "32KiB".into() { soaked(row) } else { row };
-    let process = |row: Row| Row { machine_cpu_ns: None, ..row };
-    for (case, rows, by, points, expected) in [
-        ("machine", rows(|row| row), CpuBy::Machine, 12, (2.0, 50.0)),
-        ("soaker", rows(soaked), CpuBy::Soaker, 12, (2.0, 50.0)),
-        ("soaker in one round", rows(soaked_once), CpuBy::Soaker, 4, (2.0, 50.0)),
-        ("soaker at one size", rows(soaked_small), CpuBy::Process, 12, (1.0, 25.0)),
-        ("process", rows(process), CpuBy::Process, 12, (1.0, 25.0)),
+    let machine = |row: Row| Row { user_ns: None, ..row };
+    for (case, rows, asked, by, points, expected) in [
+        ("process", rows(|row| row), None, CpuBy::Process, 12, (1.0, 25.0)),
+        ("soaker", rows(soaked), None, CpuBy::Soaker, 12, (2.0, 50.0)),
+        ("soaker in one round", rows(soaked_once), None, CpuBy::Soaker, 4, (2.0, 50.0)),
+        ("soaker at one size", rows(soaked_small), None, CpuBy::Process, 12, (1.0, 25.0)),
+        ("machine alone", rows(machine), None, CpuBy::Machine, 12, (2.0, 50.0)),
+        ("machine, asked for", rows(|row| row), Some(CpuBy::Machine), CpuBy::Machine, 12, (2.0, 50.0)),
+        ("process, asked for", rows(soaked), Some(CpuBy::Process), CpuBy::Process, 12, (1.0, 25.0)),
     ] {
-        let fits = fit_rows(&rows, Model::Cost, false);
+        let fits = fit_rows(&rows, Model::Cost, false, asked);
         let group = &fits.fits[0];
         assert_eq!(group.cpu_by, Some(by), "{case}");
         assert_eq!(json!(group)["points"], points, "{case}");
         assert!(is_near(cost(group), expected), "{case}: {:?}", cost(group));
     }
+    let none = fit_rows(&rows(soaked_small), Model::Cost, false, Some(CpuBy::Soaker));
+    assert!(none.fits.is_empty(), "{none:?}");
+    assert!(
+        none.refused[0].why.contains("CPU time by the soaker is not there for every request size"),
+        "{none:?}"
+    );
+}
+
+/// Runs of two amounts are one group, with a cost of the run; of one amount they keep its level.
+#[test]
+fn runs_of_two_amounts_are_fitted_with_a_cost_of_the_run() {
+    let of_size = |size: &'static str, bytes: u64| {
+        move |mut row: Row| {
+            row.asked.insert("size".into(), size.into());
+            let cpu_ns = bytes + bytes / row.request_bytes().expect("a size") * 25_000 + 3_000_000;
+            Row { bytes, user_ns: Some(cpu_ns), system_ns: Some(0), ..row }
+        }
+    };
+    let both = || [rows(of_size("64MiB", 64 << 20)), rows(of_size("1GiB", 1 << 30))].concat();
+    let fits = fit_rows(&both(), Model::Cost, false, None);
+    assert_eq!(fits.fits.iter().map(GroupFit::name).collect::<Vec<_>>(), ["tiny, depth 1", "tiny, depth 4"]);
+    assert!(is_near(cost(&fits.fits[0]), (1.0, 25.0)), "{fits:?}");
+    let told = json!(fits.fits[0]);
+    assert!((told["f_us_per_run"].as_f64().expect("F") - 3000.0).abs() < 0.1, "{told}");
+    assert_eq!(told["residuals"][0]["run_bytes"], f64::from(64 << 20), "{told}");
+    let text = fits.to_string();
+    assert!(text.contains("F  3000 µs/run") && text.contains("32 KiB of 64 MiB"), "{text}");
+    let near =
+        |size: &'static str, bytes| [rows(of_size("1GiB", 1 << 30)), rows(of_size(size, bytes))].concat();
+    let told = json!(fit_rows(&near("1200MiB", 1200 << 20), Model::Cost, false, None).fits[0]);
+    assert!(told["f_us_per_run"].is_null(), "amounts that are close: {told}");
+    let one = fit_rows(&rows(of_size("1GiB", 1 << 30)), Model::Cost, false, None);
+    assert_eq!(one.fits[0].name(), "tiny, depth 1, size 1GiB");
+}
+
+#[test]
+fn each_side_of_copies_between_two_hosts_is_fitted_by_its_bill() {
+    use datapump::{Bill, BillHost, Billed, Report};
+    let billed = |row: Row| {
+        let request = row.request_bytes().expect("a size") as f64;
+        let bytes = row.bytes as f64;
+        let line = |host, cb: f64, cr_us: f64| Billed {
+            host,
+            cpu_seconds: bytes * (cb + cr_us * 1000.0 / request) / 1e9,
+            ..Billed::default()
+        };
+        let stages = vec![line(BillHost::Sender, 1.0, 20.0), line(BillHost::Receiver, 3.0, 40.0)];
+        let bill = Some(Bill { stages, ..Bill::default() });
+        Row {
+            report: Some(Box::new(Report {
+                bill,
+                cpu_far: Some(datapump::Cpu::default()),
+                ..Report::default()
+            })),
+            ..row
+        }
+    };
+    let fits = fit_rows(&rows(billed), Model::Cost, false, None);
+    let sides: Vec<(Option<BillHost>, (f64, f64))> =
+        fits.fits[..3].iter().map(|group| (group.side, cost(group))).collect();
+    for (got, expected) in sides.iter().zip([
+        (None, (1.0, 25.0)),
+        (Some(BillHost::Sender), (1.0, 20.0)),
+        (Some(BillHost::Receiver), (3.0, 40.0)),
+    ]) {
+        assert!(got.0 == expected.0 && is_near(got.1, expected.1), "{got:?} for {expected:?}");
+    }
+    assert!(fits.to_string().contains("CPU time of the receiver by its bill"), "{fits}");
+    let without = |row: Row| {
+        let mut row = billed(row);
+        row.report.as_mut().expect("a report").bill = None;
+        row
+    };
+    let fits = fit_rows(&rows(without), Model::Cost, false, None);
+    assert!(fits.fits.iter().all(|group| group.side.is_none()), "{fits:?}");
+    assert!(fits.notes[0].starts_with("24 copies between two hosts have no bill of both"), "{fits:?}");
 }
 
 #[test]
@@ -97,14 +175,14 @@ fn beside_the_soaker_stands_the_process_and_the_half_power_point_is_of_runs_with
     };
     let mut both = rows(soaker("off"));
     both.extend(rows(soaker("on")));
-    both.push(row("tiny", 8, "1MiB", 0));
-    let fits = fit_rows(&both, Model::Cost, false);
+    both.push(soaker("on")(row("tiny", 8, "1MiB", 0)));
+    let fits = fit_rows(&both, Model::Cost, false, None);
     let told: Vec<(String, Option<CpuBy>, bool)> =
         fits.fits.iter().map(|group| (group.name(), group.cpu_by, group.half_power.is_some())).collect();
-    let (machine, soaked, process) = (Some(CpuBy::Machine), Some(CpuBy::Soaker), Some(CpuBy::Process));
+    let (soaked, process) = (Some(CpuBy::Soaker), Some(CpuBy::Process));
     let expected = [1, 4].map(|depth| {
         let name = |level: &str| format!("tiny, depth {depth}, soaker {level}");
-        [(name("off"), machine, true), (name("on"), soaked, false), (name("on"), process, false)]
+        [(name("off"), process, true), (name("on"), soaked, false), (name("on"), process, false)]
     });
     assert_eq!(told, expected.concat());
     let point = fits.fits[0].half_power.expect("a point");
@@ -130,7 +208,7 @@ fn rows_without_a_fit_are_named() {
         (rows(|row| Row { bytes: 0, ..row }), "moved no bytes"),
         (rows(|row| row)[..2].to_vec(), "2 points are too few for an interval"),
     ] {
-        let fits = fit_rows(&rows, Model::Cost, false);
+        let fits = fit_rows(&rows, Model::Cost, false, None);
         assert!(fits.fits.is_empty() && fits.refused[0].why.contains(why), "{why}: {fits:?}");
     }
 }
@@ -144,8 +222,8 @@ fn what_was_asked_counts_where_nothing_was_achieved() {
         row.asked.insert("request_size".into(), format!("about {asked}").as_str().into());
         row
     };
-    let fits = fit_rows(&rows(achieved), Model::Cost, false);
-    assert!(is_near(cost(&fits.fits[0]), (2.0, 50.0)), "{fits:?}");
+    let fits = fit_rows(&rows(achieved), Model::Cost, false, None);
+    assert!(is_near(cost(&fits.fits[0]), (1.0, 25.0)), "{fits:?}");
 }
 
 #[test]
@@ -157,7 +235,7 @@ fn failed_runs_and_torn_lines_are_told() {
     rows(|row| row).iter().chain([&failed]).for_each(|row| file.append(row).expect("room"));
     let whole = std::fs::read(&path).expect("readable");
     std::fs::write(&path, [&whole[..], b"{\"v\":1,\"stu"].concat()).expect("writable");
-    let fits = fit_file(&path, Model::Cost, false).expect("fits");
+    let fits = fit_file(&path, Model::Cost, false, None).expect("fits");
     let notes = fits.notes.join("\n");
     assert!(notes.contains("1 runs failed") && notes.contains("the last line is cut off"), "{notes}");
     assert_eq!(fits.fits.len(), 2);
@@ -171,12 +249,12 @@ fn many_readers_are_fitted_from_rows() {
         bytes: 10_000_000 * readers as u64,
         ..row("legion", 1, "1MiB", 0)
     };
-    let fits = fit_rows(&[1, 2, 5, 10].map(of), Model::LevelOff, false);
+    let fits = fit_rows(&[1, 2, 5, 10].map(of), Model::LevelOff, false, None);
     let fit = json!(&fits.fits[0]);
     assert_eq!(fit["stage"], "plain");
     assert_eq!((&fit["r1_s"], &fit["d_s"]), (&3.0.into(), &1.0.into()), "{fit}");
     assert_eq!(fit["plateau_bytes_per_s"], 1e7);
-    let refused = fit_rows(&[row("tiny", 1, "1MiB", 0)], Model::LevelOff, false).refused;
+    let refused = fit_rows(&[row("tiny", 1, "1MiB", 0)], Model::LevelOff, false, None).refused;
     assert!(refused[0].why.contains("factor readers"), "{refused:?}");
 }
 
@@ -199,7 +277,7 @@ fn the_latency_of_each_reader_is_fitted_and_not_the_time_of_the_run() {
     let rows = [1, 2, 10].map(|readers| of(readers, "plain", 0)).into_iter();
     let rows: Vec<Row> = rows.chain([1, 2, 10].map(|readers| of(readers, "wide", 1_000_000))).collect();
     let rows = [&rows[..]; 3].concat();
-    let fits = fit_rows(&rows, Model::LevelOff, false);
+    let fits = fit_rows(&rows, Model::LevelOff, false, None);
     let fit = json!(&fits.fits[0]);
     assert_eq!((&fit["r1_s"], &fit["d_s"], &fit["stage"]), (&3.0.into(), &1.0.into(), &"plain".into()));
     assert_eq!(fit["plateau_bytes_per_s"], 1e7, "of ten readers with 10 MB each, in 10 s");
@@ -219,7 +297,7 @@ fn tables_are_fitted_with_the_columns_they_have() {
         ("request_size_bytes,cost_us_per_request", "50000,150", "100000,250", "25000,100"),
     ] {
         std::fs::write(&path, format!("{header}\n{first}\n{second}\n{third}\n")).expect("writable");
-        let fits = fit_file(&path, Model::Cost, false).expect(header);
+        let fits = fit_file(&path, Model::Cost, false, None).expect(header);
         assert_eq!(fits.fits[0].name(), "t");
         assert!(is_near(cost(&fits.fits[0]), (2.0, 50.0)), "{header}: {fits:?}");
     }
@@ -231,7 +309,7 @@ fn a_table_may_hold_several_components() {
     let path = folder.path().join("t.csv");
     let lines = ["a,50000,3", "b,50000,1", "a,100000,2.5", "a,25000,4", "b,100000,1"].join("\n");
     std::fs::write(&path, format!("component,request_size_bytes,ns_per_byte\n{lines}\n")).expect("writable");
-    let fits = fit_file(&path, Model::Cost, false).expect("a fit");
+    let fits = fit_file(&path, Model::Cost, false, None).expect("a fit");
     assert_eq!((fits.fits.len(), fits.fits[0].name()), (1, "a".to_string()));
     assert_eq!(fits.refused[0].group, "b");
     assert!(fits.refused[0].why.contains("2 points are too few"), "{fits:?}");
@@ -246,12 +324,12 @@ fn the_receiver_of_the_paper_is_warned_of() {
         ("datapump_table4_network_receiver.csv", Some("Cr is negative")),
         ("datapump_table5_local_copy.csv", None),
     ] {
-        let fits = fit_file(&golden(table), Model::Cost, false).expect(table);
+        let fits = fit_file(&golden(table), Model::Cost, false, None).expect(table);
         let warning = json!(&fits.fits[0])["warning"].as_str().map(str::to_owned);
         assert_eq!(warning.is_some(), words.is_some(), "{table}: {warning:?}");
         assert!(warning.unwrap_or_default().contains(words.unwrap_or_default()), "{table}");
     }
-    let legion = fit_file(&golden("legion_1file_latency.csv"), Model::LevelOff, false).expect("fits");
+    let legion = fit_file(&golden("legion_1file_latency.csv"), Model::LevelOff, false, None).expect("fits");
     assert_eq!(legion.fits.len(), 5);
 }
 
@@ -272,7 +350,7 @@ fn tables_that_are_not_in_order_are_refused() {
         (Model::LevelOff, "", "there are no rows"),
     ] {
         std::fs::write(&path, text).expect("writable");
-        let error = fit_file(&path, model, false).expect_err(complaint);
+        let error = fit_file(&path, model, false, None).expect_err(complaint);
         assert!(error.is::<InputError>(), "{error:#}");
         assert!(format!("{error:#}").contains(complaint), "{complaint}: {error:#}");
     }
