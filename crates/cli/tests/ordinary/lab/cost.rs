@@ -127,7 +127,7 @@ fn rows_of_a_study_are_fitted() {
     let events = schema::checked(&run.out);
     for (fit, engine) in [(&events[0], "inline"), (&events[1], "uring")] {
         assert_eq!((&fit["component"], &fit["asked"]["engine"]), (&"cpu".into(), &engine.into()));
-        assert_eq!((&fit["points"], &fit["cpu_by"]), (&50.into(), &"machine".into()), "{fit}");
+        assert_eq!((&fit["points"], &fit["cpu_by"]), (&50.into(), &"process".into()), "{fit}");
         // The pump touches no byte (statement S23).
         assert!(number(fit, "cr_us_per_request_low") > 0.0 && number(fit, "cb_ns_per_byte") < 0.01, "{fit}");
     }
