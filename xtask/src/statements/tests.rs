@@ -109,7 +109,7 @@ fn a_row_says_what_is_pending_and_keeps_its_columns() {
         listed("kinds = [\"golden\", \"host\"]\nstudies = [\"cpu\"]\nresult = \"a | b\"\npending = \"more\"");
     let page = page::page(&list);
     let study = "study [cpu](../crates/lab/studies/cpu.toml)";
-    let expected = format!("| S1 | it holds | golden, host | {study} | a \\| b; **pending**: more |\n");
+    let expected = format!("| S1 | it holds | golden, host | {study} | a \\| b (-); **pending**: more |\n");
     assert!(page.ends_with(&expected), "{page}");
     assert!(page.contains("Of 1 statements 1 have a test or a study; 1 are pending"), "{page}");
 }
