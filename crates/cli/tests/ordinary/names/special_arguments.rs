@@ -147,12 +147,6 @@ fn a_pipe_that_is_named_stays_one_with_a() {
         let meta = home.path(made).symlink_metadata().expect("it was made");
         assert!(meta.file_type().is_fifo() && meta.permissions().mode() & 0o7777 == 0o640, "{made}");
     }
-    // A link that is followed is what it leads to.
-    crate::support::make_symlink(&home, "pipe", "link");
-    for (words, made) in [("copy -a -L link followed", "followed"), ("copy -L link old to", "to/link")] {
-        expect(&pump_that_ends(&home, words), 0, &[], words);
-        assert!(home.path(made).symlink_metadata().expect("it was made").file_type().is_fifo(), "{words}");
-    }
     // What goes to standard output is read.
     let read = outcome(after(&home, "(echo text > pipe &)", &["copy", "-qa", "pipe", "-"]), b"");
     expect(&read, 0, &[], "standard output");

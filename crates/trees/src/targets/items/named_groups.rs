@@ -66,7 +66,7 @@ pub(crate) fn group_items(items: Vec<Item>, claims: &TargetClaims, options: &Opt
             }
             continue;
         }
-        let (folders, named) = (group_key(&item), named(item, &given, options.links.follow));
+        let (folders, named) = (group_key(&item), named(item, &given));
         let group = folders.as_ref().and_then(|folders| groups.get(folders).copied());
         match group.map(|group: usize| &mut works[group]) {
             Some(NamedWork::Names(group)) => group.push(named),
@@ -93,15 +93,15 @@ fn group_key(item: &Item) -> Option<(PathBuf, usize)> {
 }
 
 /// `given`: how many names of each file the user gave. It counts as having so many at least.
-fn named(item: Item, given: &HashMap<FileOfHost, u64>, follow: FollowLinks) -> NamedItem {
+fn named(item: Item, given: &HashMap<FileOfHost, u64>) -> NamedItem {
     let given = file_of(&item).and_then(|file| given.get(&file).copied());
     let links = item.meta.zip(given).filter(|(meta, given)| *given > meta.links).map(|(_, given)| given);
-    NamedItem { follows: is_followed(&item, follow), links, item }
+    NamedItem { follows: is_followed(&item), links, item }
 }
 
-/// Whether it is a symbolic link that stands for what it leads to. One to a pipe or device stays a link without -L.
-fn is_followed(item: &Item, follow: FollowLinks) -> bool {
-    let path = item.source.local_path().filter(|_| !item.is_entry() || follow == FollowLinks::Always);
+/// Whether it is a symbolic link that stands for what it leads to.
+fn is_followed(item: &Item) -> bool {
+    let path = item.source.local_path().filter(|_| !item.is_entry());
     let is_link = |path: &Path| metadata_of_name(path).is_ok_and(|meta| meta.kind == FileKind::Symlink);
     path.is_some_and(is_link)
 }
