@@ -236,7 +236,7 @@ struct LaterGiven {
     blocks: u64,
     #[n(1)]
     bytes: u64,
-    #[n(20)]
+    #[n(99)]
     more: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::wider_parts::sshd::Sshd;
 use serde_json::Value;
 
 /// The studies that have no test of their own below. What a machine cannot do is a row with a reason, and status 23.
-const STUDIES: [&str; 17] = [
+const STUDIES: [&str; 18] = [
     "seqio",
     "seqio-fio",
     "seqio-sync",
