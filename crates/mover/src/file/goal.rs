@@ -23,8 +23,9 @@ pub fn file_goal(
     match finish {
         Finish::Commit(staged) => {
             // Of what an earlier run wrote the system may have lost something since; the file's own sync is told of
-            // it, that of the whole file system at a tree's end need not be.
-            let goes_on = staged.goes_on && options.durability.sync != Sync::None;
+            // it, that of the whole file system at a tree's end need not be. Whatever --sync says: the list of a cut copy
+            // counts on it (`list/journal.rs`, is_settled).
+            let goes_on = staged.goes_on;
             FileGoal {
                 ending: Ending::Name,
                 // Reading back needs the sync too: what only the cache holds cannot come from the device.

@@ -35,6 +35,14 @@ use datapump_files::disk::{Access, FileCalls, Folder, Meta, origin, read_whole, 
 use datapump_files::identity::tick::SAME_TIME_NS;
 use datapump_files::identity::{FileId, id};
 
+/// When a file was made.
+pub(crate) struct Birth {
+    /// 0 if nobody tells.
+    pub(crate) ns: i128,
+    /// It is of this kernel's clock.
+    pub(crate) is_kernels: bool,
+}
+
 /// The list of one tree.
 #[derive(Debug)]
 pub(crate) struct TreeJournal {
@@ -257,15 +265,15 @@ impl TreeJournal {
 
     /// Whether this run knows that a file is on the disk, or made it; or it is of none of the earlier ones. A file that lost
     /// or got another name has changed, too: its birth tells, where the file system does. A run writes into nothing that is
-    /// older than its list, but for what it resumes, which it syncs. `born_ns`: `None` where it cannot be looked at.
-    pub(crate) fn is_settled(&self, there: &Meta, born_ns: impl FnOnce() -> Option<i128>) -> bool {
+    /// older than its list, but for what it resumes, which it syncs. `born`: `None` where it cannot be
+    /// looked at.
+    pub(crate) fn is_settled(&self, there: &Meta, born: impl FnOnce() -> Option<Birth>) -> bool {
         if !self.unverified.may_reach(there) || self.known.lock().contains(&id(there)) {
             return true;
         }
-        let Some(born_ns) = born_ns() else { return false };
-        let is_told = born_ns != 0;
-        let is_made = there.ctime_ns >= self.since_ns && (!is_told || born_ns >= self.since_ns);
-        is_made || (is_told && born_ns < self.begun_ns.saturating_sub(SAME_TIME_NS))
+        let Some(Birth { ns, is_kernels }) = born() else { return false };
+        let is_made = there.ctime_ns >= self.since_ns && (ns == 0 || ns >= self.since_ns);
+        is_made || (is_kernels && ns != 0 && ns < self.begun_ns.saturating_sub(SAME_TIME_NS))
     }
 
     /// A file is committed; `soon` if it was expensive to copy. A problem: a sync beside the copy failed.

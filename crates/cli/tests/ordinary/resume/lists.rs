@@ -428,6 +428,29 @@ fn what_a_cut_copy_left_has_no_backup() {
 }
 
 #[test]
+fn a_list_stays_where_a_rule_keeps_what_it_leaves_unverified() {
+    let home = Home::new();
+    source(&home);
+    for folder in ["other", "target", "target/sub"] {
+        make_folder(&home, folder);
+    }
+    cut(&home, &["source/.", "target/sub"], "target/sub");
+    let run = home.pump(&["copy", "--delete", "--exclude=f*", "other/.", "target"]);
+    expect(&run, 0, &["target/sub/.pump-job"], "files of the cut copy stay");
+    assert!(home.path("target/sub/.pump-job").exists());
+}
+
+/// A file of the user that is called so, and begins so, is no list: others may write to it.
+#[test]
+fn what_is_only_called_as_a_list_has_a_backup() {
+    let home = Home::new();
+    ["other", "target", "target/sub"].iter().for_each(|folder| make_folder(&home, folder));
+    fs::write(home.path("target/sub/.pump-job"), "pumpjob5 and notes of mine").expect("room");
+    expect(&home.pump(&["copy", "--delete", "--backup-dir=kept", "other/.", "target"]), 0, &[], "");
+    assert_eq!(names(&home.path("target/kept/sub")), [".pump-job"]);
+}
+
+#[test]
 fn what_is_left_in_a_folder_whose_source_is_gone_is_swept_away() {
     let home = Home::new();
     source(&home);

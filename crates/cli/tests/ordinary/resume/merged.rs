@@ -149,3 +149,23 @@ fn what_goes_below_the_target_of_another_source_keeps_no_list_of_that() {
     expect(&run, 0, &[], "again");
     assert!(!home.path("t/.pump-job").exists(), "{run:?}");
 }
+
+/// Another source goes there now, and has no list of its own from before: it knows nothing of what was cut.
+#[test]
+fn a_list_stays_for_what_another_source_goes_to_for_the_first_time() {
+    let home = Home::new();
+    ["outer", "outer/sub", "x", "x/sub", "t"].iter().for_each(|folder| make_folder(&home, folder));
+    for number in 0..4 {
+        noise_file(&home, &format!("outer/f{number}"), 500_000, number);
+    }
+    fs::write(home.path("outer/sub/g"), "short").expect("room for a file");
+    fs::write(home.path("x/sub/h"), "short").expect("room for a file");
+    let mut running = Running::start(home.command(&["copy", "--bwlimit=1MB", "-q", "outer/", "t"]));
+    eventually("the folder below", || home.path("t/sub/g").exists() || running.has_ended());
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().status, 137);
+    fs::rename(home.path("outer/sub"), home.path("away")).expect("room");
+    let run = home.pump(&["copy", "outer/", "x/sub", "t"]);
+    expect(&run, 0, &["'t/.pump-job' stays", "t/sub/g"], "what was cut may come back");
+    assert!(home.path("t/.pump-job").exists(), "{run:?}");
+}

@@ -350,6 +350,31 @@ fn what_of_a_large_file_the_cache_lost_does_not_count() {
     assert!(fs::read(&target).expect("it is there") == content, "the file differs on the disk");
 }
 
+/// What a list leaves out for its age is on the disk, whatever --sync says.
+#[test]
+fn what_a_run_without_syncs_resumed_is_on_the_disk() {
+    let home = Home::new();
+    let source = home.path("source").display().to_string();
+    let content = with_content(&source, 100 << 20, 1);
+    let mut thin = Thin::new(300 << 20);
+    let target = thin.at("target");
+    // What the kernel copies has no journal to go on by.
+    let words = ["copy", "--json", "--sync=none", "--reflink=never", "--direct=never", &source, &target];
+    let slow = [&words[..], &["--bwlimit=30MB"]].concat();
+    let mut child = pump_command(&slow).stdout(Stdio::null()).spawn().expect("pump was built");
+    std::thread::sleep(Duration::from_millis(1700));
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let run = pump(&words);
+    expect(&run, 0, &[], "the same command");
+    let moved = run.report()["bytes_moved"].as_u64().expect("a number");
+    assert!(moved < content.len() as u64, "it goes on: {run:?}");
+    // Names are on the disk by then, and content is not that nobody synced.
+    std::thread::sleep(Duration::from_secs(7));
+    thin.crash();
+    assert!(fs::read(&target).expect("it has its name") == content, "the file differs on the disk");
+}
+
 #[test]
 fn marks_of_a_mount_count_for_nothing_in_the_next_one() {
     let home = Home::new();

@@ -158,9 +158,10 @@ impl TargetClaims {
         around.filter(|rival| rival.below.as_os_str().is_empty()).map(|rival| rival.number)
     }
 
-    /// Whether another source goes to this place, so far below the target of one.
-    pub(crate) fn has_target_at(&self, number: u32, below: &Path) -> bool {
-        self.rivals.get(&number).is_some_and(|rivals| rivals.inside.contains_key(below))
+    /// Other sources that go to this place, so far below the target of one.
+    pub(crate) fn sources_to(&self, number: u32, below: &Path) -> &[u32] {
+        let inside = self.rivals.get(&number).and_then(|rivals| rivals.inside.get(below));
+        inside.map_or(&[], Vec::as_slice)
     }
 
     fn add(&mut self, item: &Item) {

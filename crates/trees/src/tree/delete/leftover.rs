@@ -13,6 +13,7 @@ use datapump_engine::Errno;
 
 use super::pass::{DeletePass, DeleteStep};
 use super::place::DeletePlace;
+use crate::list::list_file::open_own;
 use crate::list::sweep;
 use crate::problem::{Class, Operation, Problem, shown_path};
 use crate::tree::state::in_the_way::Staged;
@@ -46,7 +47,7 @@ fn is_of_source(here: &DeletePlace, temporary: &OsStr, stop: &AtomicBool) -> boo
 impl DeletePass<'_> {
     /// Whether a name is that of a partial file, of its journal, or of a list. One that stays is reported.
     pub(super) fn partial_file(&self, here: &DeletePlace, folder: &Arc<File>, name: &OsStr) -> PartialFile {
-        if name == LIST_NAME && is_pumps_in(folder, name) {
+        if name == LIST_NAME {
             return self.list_of_copy(here, folder);
         }
         if !is_temporary(name) {
@@ -58,7 +59,7 @@ impl DeletePass<'_> {
         }
         let has = |name: &OsStr| names::metadata(folder, name) != Err(Errno::ENOENT);
         // A rule may protect the name that it was on its way to, which it does not tell.
-        let may_go = self.shared.settings.options.selection.rules.is_empty();
+        let may_go = self.protects_none();
         if !is_partial(folder, name) {
             let is_leftover = may_go && here.source.is_none() && sweep::is_leftover(folder, name);
             // A journal that went with its file since the folder was listed.
@@ -79,15 +80,25 @@ impl DeletePass<'_> {
         }
     }
 
-    /// The list of a copy that another pump makes below, or that was cut.
-    fn list_of_copy(&self, here: &DeletePlace, folder: &File) -> PartialFile {
-        let list = OsStr::new(LIST_NAME);
-        if names::open_source(folder, list, true).is_ok_and(|file| is_locked(&file)) {
-            self.report_partial(&here.target.path_of(list));
-            PartialFile::InUse
-        } else {
-            PartialFile::Abandoned
+    /// Whether no rule and no bound keeps a name of the target that the source does not have, or does not give.
+    fn protects_none(&self) -> bool {
+        self.shared.settings.options.selection.rules.is_empty() && !self.shared.trees.flags.bounds.is_some()
+    }
+
+    /// The list of a copy that another pump makes below, or that was cut: it goes where all that it may leave unverified goes
+    /// or is copied again. What only has its name is the user's.
+    fn list_of_copy(&self, here: &DeletePlace, folder: &Arc<File>) -> PartialFile {
+        let (Some(Ok(list)), name) = (open_own(folder), OsStr::new(LIST_NAME)) else {
+            return PartialFile::No;
+        };
+        if !is_pumps_in(folder, name) {
+            return PartialFile::No;
         }
+        if is_locked(&list) || !self.protects_none() {
+            self.report_partial(&here.target.path_of(name));
+            return PartialFile::InUse;
+        }
+        PartialFile::Abandoned
     }
 
     /// Removes a partial file with its journal, or a journal alone. There is no backup of it: it never was whole.

@@ -15,13 +15,14 @@ use std::sync::Arc;
 
 use crate::folder::root::Root;
 use crate::folder::side::FolderSide;
-use crate::list::journal::TreeJournal;
+use crate::list::journal::{Birth, TreeJournal};
 use crate::listed::{self, Name};
 use crate::problem::{Operation, Problem, shown_path};
 use crate::tree::{Shared, backup};
 use datapump_files::commit::partial::is_pumps_in;
 use datapump_files::commit::reserved::LIST_NAME;
-use datapump_files::disk::{FileKind, names};
+use datapump_files::disk::kind::{TimeRule, time_rule};
+use datapump_files::disk::{FileKind, magic, names};
 
 /// So many are named; more only counted.
 const NAMED_MAX: usize = 3;
@@ -43,10 +44,16 @@ pub(crate) fn find(
 ) -> Result<Unsettled, Problem> {
     // A backup is what stood there before, or what a run that was cut made and this one replaced.
     let is_backup = |folder: &File, name: &OsStr, kind| backup::is_backup(shared, tree, folder, name, kind);
-    // What another source of this command goes to has a list of its own, or is copied by this run.
+    // Another source of this command goes there behind a list of its own, which stays unless it may go.
+    let had_list = |number: &u32| {
+        let roots = shared.trees.roots();
+        let other = roots.iter().find(|root| root.number == *number);
+        other.and_then(|root| root.journal()).is_some_and(TreeJournal::has_unverified)
+    };
     let is_of_other = |folder: &FolderSide, name: &OsStr| {
+        let claims = shared.trees.guard.claims();
         let below = || folder.relative().join(name);
-        tree.shares_target && shared.trees.guard.claims().has_target_at(tree.number, &below())
+        tree.shares_target && claims.sources_to(tree.number, &below()).iter().any(had_list)
     };
     let mut found = Unsettled::default();
     let root = FolderSide::shared_root(path, Arc::clone(root), &shared.trees.keeper)?;
@@ -110,7 +117,7 @@ impl Unsettled {
         let meta = names::metadata(open, &name).ok()?;
         match meta.kind {
             FileKind::Folder => return Some(name),
-            FileKind::Regular if journal.is_settled(&meta, || born_ns(open, &name)) => {}
+            FileKind::Regular if journal.is_settled(&meta, || born(open, &name)) => {}
             FileKind::Regular if is_pumps(open, &name) => {}
             FileKind::Regular => self.add(|| folder.path_of(&name)),
             _ => {}
@@ -126,10 +133,11 @@ impl Unsettled {
     }
 }
 
-/// When a file was made; 0 if nobody tells.
-fn born_ns(folder: &File, name: &OsStr) -> Option<i128> {
+/// When a file was made. Servers and daemons may give a new file the time of the one that had its name before.
+fn born(folder: &File, name: &OsStr) -> Option<Birth> {
     let held = names::hold(folder, name).ok()?;
-    Some(datapump_files::disk::origin(&held).0)
+    let is_kernels = time_rule(magic(folder)) == TimeRule::KernelClock;
+    Some(Birth { ns: datapump_files::disk::origin(&held).0, is_kernels })
 }
 
 /// A list; or a partial file, which is judged by its own journal.
