@@ -16,7 +16,7 @@ fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench").join(name)
 }
 
-/// Every cell of the grid stands there once, with runs, mean and interval, or with the reason why not.
+/// Every cell of the grid is there once, with runs, mean and interval, or with the reason why not.
 #[test]
 fn s44_every_cell_of_the_grid_is_there_once_with_its_interval_or_a_reason() {
     let study = datapump_lab::show("seqio").expect("it is built in");

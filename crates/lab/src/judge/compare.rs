@@ -39,7 +39,7 @@ use units::{CellUnits, CellValues};
 pub use warnings::NothingInCommon;
 
 /// All verdicts of a comparison together are wrong this often, if nothing differs.
-pub const DOUBT: f64 = 0.05;
+pub const ALPHA: f64 = 0.05;
 
 /// What two files of rows say of each other.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -215,7 +215,7 @@ impl Comparison {
         }
         let judged = found.iter().filter(|found| units::estimate(&[&found.units]).is_some()).count();
         let at_once = if judged > 1 { judged + 1 } else { judged };
-        let doubt = DOUBT / at_once.max(1) as f64;
+        let alpha = ALPHA / at_once.max(1) as f64;
         Ok(Comparison {
             metric,
             normalise: None,
@@ -224,8 +224,8 @@ impl Comparison {
             facts: facts::facts(rows),
             compared_by,
             at_once,
-            cells: found.iter().map(|found| found.judge(compared_by, doubt)).collect(),
-            overall: overall(&found, compared_by, doubt),
+            cells: found.iter().map(|found| found.judge(compared_by, alpha)).collect(),
+            overall: overall(&found, compared_by, alpha),
             warnings: warnings::warnings(rows, &sides, metric),
             notes: warnings::notes(&sides, compared_by),
             disturbed: [DisturbedRows::default(); 2],
@@ -264,7 +264,7 @@ impl<'rows> FoundCell<'rows> {
         FoundCell { cell, values, units }
     }
 
-    fn judge(&self, by: ComparedBy, doubt: f64) -> CellComparison {
+    fn judge(&self, by: ComparedBy, alpha: f64) -> CellComparison {
         let ComparedCell { study, asked } = self.cell;
         let [a, b] = &self.values;
         CellComparison {
@@ -277,7 +277,7 @@ impl<'rows> FoundCell<'rows> {
             pairs: self.units.pairs(),
             a_median: a.median(),
             b_median: b.median(),
-            judged: judged(&[self], by, doubt),
+            judged: judged(&[self], by, alpha),
         }
     }
 
@@ -287,18 +287,18 @@ impl<'rows> FoundCell<'rows> {
     }
 }
 
-fn overall(found: &[FoundCell<'_>], by: ComparedBy, doubt: f64) -> Judged {
+fn overall(found: &[FoundCell<'_>], by: ComparedBy, alpha: f64) -> Judged {
     let with_estimate = |found: &&FoundCell<'_>| units::estimate(&[&found.units]).is_some();
     let judgeable: Vec<&FoundCell<'_>> = found.iter().filter(with_estimate).collect();
     let all = || found.iter().collect();
-    judged(&if judgeable.is_empty() { all() } else { judgeable }, by, doubt)
+    judged(&if judgeable.is_empty() { all() } else { judgeable }, by, alpha)
 }
 
 /// The verdict on one cell, or on several with the same weight.
-fn judged(cells: &[&FoundCell<'_>], by: ComparedBy, doubt: f64) -> Judged {
+fn judged(cells: &[&FoundCell<'_>], by: ComparedBy, alpha: f64) -> Judged {
     let units: Vec<&CellUnits<'_>> = cells.iter().map(|cell| &cell.units).collect();
     if let Some(estimate) = units::estimate(&units) {
-        return Judged::from_estimate(estimate, units::step_percent(&units), doubt);
+        return Judged::from_estimate(estimate, units::step_percent(&units), alpha);
     }
     let ratios: Vec<f64> = cells.iter().filter_map(|cell| cell.plain_ratio()).collect();
     let ratio = stats::mean(&ratios).map(f64::exp);

@@ -11,7 +11,7 @@ use crate::judge::stats::{Interval, mean};
 use crate::row::Row;
 use crate::study::Level;
 
-const DOUBT: f64 = 0.05;
+const ALPHA: f64 = 0.05;
 /// Fewer rounds give a slope that nobody can use: three have one degree of freedom.
 const ROUNDS_MIN: usize = 4;
 
@@ -50,7 +50,7 @@ impl Drift {
             return None;
         }
         let slope = FittedLine::through(x, y).slope_estimate();
-        let interval = slope.interval(DOUBT);
+        let interval = slope.interval(ALPHA);
         let factor = |slope: f64| (slope * (last - first)).exp();
         let interval = Interval { low: factor(interval.low), high: factor(interval.high) };
         Some(Drift { rounds, factor: factor(slope.center), interval })

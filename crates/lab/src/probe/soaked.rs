@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(soaked.with_remainder(Some(610_000_000), Some(0)).why.len(), before);
     }
 
-    /// Statement S21 of the rows that are kept: a total that is below user and system time by more than the noise stands
+    /// Statement S21 of the rows that are kept: a total that is below user and system time by more than the noise is
     /// in a row that says that it is noisy, or is found now.
     #[test]
     fn s21_kept_totals_are_not_below_user_and_system_time() {

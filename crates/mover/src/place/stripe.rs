@@ -63,7 +63,7 @@ pub struct StripeTarget {
     /// As the user named it.
     pub name: PathBuf,
     pub members: Arc<StripeMembers>,
-    /// Where each member stands or will, behind all links, and what exists there.
+    /// Where each member is or will be, behind all links, and what exists there.
     pub ats: Vec<(PathAt, Option<Meta>)>,
 }
 

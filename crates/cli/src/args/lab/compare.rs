@@ -3,17 +3,17 @@
 //! Must not know: how rows are compared, how a study is run.
 
 mod trend;
+mod yardstick;
 
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
-use datapump_lab::{Metric, Normalise};
 
 pub use trend::LabTrendArguments;
+use yardstick::YardstickArguments;
 
-use super::super::{HOW, WHAT};
-use super::files::DisturbedArguments;
+use super::super::WHAT;
 use super::{ChangesArguments, FilesArguments};
 
 /// Say whether B is faster than A, cell by cell and overall
@@ -54,27 +54,8 @@ pub struct LabCompareArguments {
     #[command(flatten)]
     pub changes: ChangesArguments,
 
-    /// The metric to compare
-    ///
-    /// elapsed, elapsed-per-byte, cpu, cpu-per-byte, cpu-per-request, machine-cpu or memory. Of all of them less is
-    /// better, and called faster. Default: elapsed.
-    ///
-    /// Example: pump lab compare before.jsonl after.jsonl --metric cpu-per-byte
-    #[arg(long, value_name = "METRIC", env = "PUMP_METRIC", default_value_t, hide_default_value = true)]
-    #[arg(help_heading = HOW)]
-    pub metric: Metric,
-
-    /// Put times into proportion: rows of two machines
-    ///
-    /// disk: to the speed of each side's disk, the largest median of its cells, for elapsed. clock: to the clock of
-    /// each side's processor. Without it rows of two machines have no verdict. Default: none.
-    ///
-    /// Example: pump lab compare old.jsonl new.jsonl --metric cpu-per-request --normalise clock
-    #[arg(long, value_name = "TO", env = "PUMP_NORMALISE", help_heading = HOW)]
-    pub normalise: Option<Normalise>,
-
     #[command(flatten)]
-    pub disturbed: DisturbedArguments,
+    pub by: YardstickArguments,
 
     #[command(flatten)]
     pub files: FilesArguments,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::Status;
 use datapump_lab::study::StudyError;
-use datapump_lab::{Comparison, Judged, NoProportion, NothingInCommon, Unjudged, Yardstick};
+use datapump_lab::{Comparison, Judged, NoProportion, NothingInCommon, Unjudged};
 
 use super::{asked, refuse};
 use crate::args::{CompareAsked, LabCompareArguments};
@@ -45,8 +45,7 @@ fn comparison(
     arguments: &LabCompareArguments,
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Comparison> {
-    let keep_disturbed = arguments.disturbed.keep_disturbed;
-    let by = Yardstick { metric: arguments.metric, normalise: arguments.normalise, keep_disturbed };
+    let by = arguments.by.yardstick();
     match compared {
         CompareAsked::Files(a, b) => datapump_lab::compare(a, b, by),
         CompareAsked::Sides(rows) => datapump_lab::compare_sides(rows, by),

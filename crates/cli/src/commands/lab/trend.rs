@@ -3,7 +3,7 @@
 //! Must not know: how versions are compared.
 
 use datapump::Status;
-use datapump_lab::{NoProportion, NotOneStudy, Trend, Yardstick};
+use datapump_lab::{NoProportion, NotOneStudy, Trend};
 
 use super::compare::why_nothing;
 use super::refuse;
@@ -14,8 +14,7 @@ use crate::output::json;
 
 /// Gives the exit status.
 pub fn trend(arguments: &LabTrendArguments, output: &Output) -> i32 {
-    let keep_disturbed = arguments.disturbed.keep_disturbed;
-    let by = Yardstick { metric: arguments.metric, normalise: arguments.normalise, keep_disturbed };
+    let by = arguments.by.yardstick();
     match datapump_lab::trend(&arguments.rows, by) {
         Ok(trend) if trend.is_empty() => {
             output.line(&format!("pump: nothing could be judged: {}", why_none(&trend)));

@@ -326,7 +326,7 @@ fn rows_are_compared_with_a_verdict_for_each_cell_and_overall() {
     std::fs::write(home.path("one.jsonl"), format!("{first}\n")).expect("room");
     for (words, status, hints) in [
         (["one.jsonl", "one.jsonl"], 1, &["nothing could be judged: that takes three runs"][..]),
-        ([&cpu, &file], 2, &["no cell stands in both files", "cpu (", "peers-local-file (", "and 4 more"]),
+        ([&cpu, &file], 2, &["no cell is in both files", "cpu (", "peers-local-file (", "and 4 more"]),
         ([&cpu, "nothing"], 1, &["nothing"]),
     ] {
         expect(&home.pump(&["lab", "compare", words[0], words[1]]), status, hints, words[1]);

@@ -137,13 +137,13 @@ fn rows_of_a_study_are_fitted() {
 fn with_planted_pace(home: &Home) {
     let kept = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/cpu.jsonl"));
     let kept = kept.expect("the rows");
-    let planted = kept.lines().map(|line| {
+    let disturbed = kept.lines().map(|line| {
         let mut row: Value = serde_json::from_str(line).expect("JSON");
         row["pace_before_ns"] = 5_000_000.into();
         row["pace_after_ns"] = if row["repeat"] == 0 { 5_300_000.into() } else { 5_200_000.into() };
         format!("{row}\n")
     });
-    std::fs::write(home.path("planted.jsonl"), planted.collect::<String>()).expect("room");
+    std::fs::write(home.path("disturbed.jsonl"), disturbed.collect::<String>()).expect("room");
 }
 
 #[test]
@@ -155,19 +155,20 @@ fn disturbed_runs_are_in_no_verdict_and_no_fit_unless_they_are_kept() {
         ("", 45, 9, json!({ "pace": 10, "soaker": 0, "kept": false })),
         (" --keep-disturbed", 50, 10, json!({ "pace": 10, "soaker": 0, "kept": true })),
     ] {
-        let fit = pump(&home, &format!("lab fit planted.jsonl --json{flag}"));
+        let fit = pump(&home, &format!("lab fit disturbed.jsonl --json{flag}"));
         assert_eq!(first(&fit)["points"], fitted, "{fit:?}");
         let events = schema::checked(&fit.out);
         let event = events.iter().find(|event| event["event"] == "disturbed").expect("it is told");
         assert!(["pace", "soaker", "kept"].iter().all(|name| event[name] == counted[name]), "{event}");
-        let compared = first(&pump(&home, &format!("lab compare planted.jsonl planted.jsonl --json{flag}")));
+        let compared =
+            first(&pump(&home, &format!("lab compare disturbed.jsonl disturbed.jsonl --json{flag}")));
         assert_eq!(compared["cells"][0]["pairs"], pairs, "{compared}");
         assert_eq!(compared["disturbed"], json!([counted, counted]));
-        let summary = first(&pump(&home, &format!("lab view planted.jsonl --json{flag}")));
+        let summary = first(&pump(&home, &format!("lab view disturbed.jsonl --json{flag}")));
         assert_eq!(summary["studies"][0]["disturbed"], counted);
         assert_eq!(summary["studies"][0]["cells"][0]["completed"], 10, "they stand in the table");
     }
-    for (words, side) in [("fit planted.jsonl", ""), ("compare planted.jsonl planted.jsonl", "B: ")] {
+    for (words, side) in [("fit disturbed.jsonl", ""), ("compare disturbed.jsonl disturbed.jsonl", "B: ")] {
         let said = pump(&home, &format!("lab {words}")).out;
         assert!(said.contains(&format!("note: {side}disturbed runs: 10 (the processor's pace")), "{said}");
     }

@@ -2,7 +2,7 @@
 //! limit, and that part must be named. `DATAPUMP_ROUNDS=20` makes that many rounds, each in an order of its own;
 //! `DATAPUMP_CASE=path` makes only those that have the word, `DATAPUMP_ONE_CASE_IN=3` every third one.
 
-mod planted;
+mod more_limits;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -285,13 +285,13 @@ const CASES: &[Case] = &[
         slow_path(it, Side::Server, &LATE, &["--socket-buffer", "64KiB"], &["big", "THEREtarget"])
     }),
     ("fifo", "local", &["source/pipe/local"], slow_fifo),
-    ("reader of a pipe", "local", &["sink/pipe/local"], planted::slow_reader),
-    ("busy host", "local", &["cpu/waiting for a cpu/local"], planted::busy_host),
+    ("reader of a pipe", "local", &["sink/pipe/local"], more_limits::slow_reader),
+    ("busy host", "local", &["cpu/waiting for a cpu/local"], more_limits::busy_host),
     ("busy host", "pull", &["cpu/waiting for a cpu/sender"], |it| {
-        planted::busy_server(it, &["THERElarge", "null:"])
+        more_limits::busy_server(it, &["THERElarge", "null:"])
     }),
     ("busy host", "push", &["cpu/waiting for a cpu/receiver"], |it| {
-        planted::busy_server(it, &["null:512MiB", "THEREtarget"])
+        more_limits::busy_server(it, &["null:512MiB", "THEREtarget"])
     }),
     ("rate limit", "local", &["source/rate limit/*"], |it| {
         Some(it.both(&|words| it.here(words), &["--bwlimit", "8MiB", "big", "target"]))
@@ -301,9 +301,9 @@ const CASES: &[Case] = &[
         let words = ["--ticket-file", "ticket", "--bwlimit", "8MiB", "big", &serving.at("target")];
         Some(it.both(&|words| it.here(words), &words))
     }),
-    ("store on the web", "local", &["network/server or path/local"], planted::slow_store),
-    ("source disk", "ssh", &["source/cgroup limit/sender"], planted::slow_disk_behind_ssh),
-    ("source disk", "tree", &["source/cgroup limit/local"], planted::slow_tree),
+    ("store on the web", "local", &["network/server or path/local"], more_limits::slow_store),
+    ("source disk", "ssh", &["source/cgroup limit/sender"], more_limits::slow_disk_behind_ssh),
+    ("source disk", "tree", &["source/cgroup limit/local"], more_limits::slow_tree),
     ("stopped peer", "push", RECEIVER_STOPPED, |it| stopped_peer(it, true)),
     ("stopped peer", "pull", SENDER_STOPPED, |it| stopped_peer(it, false)),
 ];

@@ -97,10 +97,10 @@ impl JsonSchema for Unjudged {
 }
 
 impl Judged {
-    pub(super) fn from_estimate(estimate: Estimate, step_percent: Option<f64>, doubt: f64) -> Judged {
-        let Interval { low, high } = estimate.interval(doubt);
+    pub(super) fn from_estimate(estimate: Estimate, step_percent: Option<f64>, alpha: f64) -> Judged {
+        let Interval { low, high } = estimate.interval(alpha);
         let percent = |log: f64| log.exp_m1() * 100.0;
-        let could_have_shown_percent = estimate.could_have_shown(doubt).map(percent);
+        let could_have_shown_percent = estimate.could_have_shown(alpha).map(percent);
         let says_nothing = (high - low).exp() > FACTOR_MAX;
         let noise_percent = step_percent.filter(|&percent| says_nothing && percent > STEP_PERCENT_MAX);
         let (verdict, why) = if low <= 0.0 && high >= 0.0 {

@@ -233,7 +233,7 @@ fn files_without_a_common_cell_are_refused_with_what_they_have() {
         let error =
             Comparison::from_files(files, [&many, &b], Metric::Elapsed).expect_err("refused").to_string();
         assert!(
-            error.starts_with("no cell stands in both files: a.jsonl has ") && error.contains(hint),
+            error.starts_with("no cell is in both files: a.jsonl has ") && error.contains(hint),
             "{error}"
         );
     }

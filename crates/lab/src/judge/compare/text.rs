@@ -1,4 +1,4 @@
-//! A comparison as text: how it was made, a table of cells, what to doubt.
+//! A comparison as text: how it was made, a table of cells, warnings.
 //!
 //! Must not know: how the figures were computed.
 

@@ -34,7 +34,7 @@ impl NothingInCommon {
             }
         };
         NothingInCommon(format!(
-            "no cell stands in both files: {}; {}. Give two files of one study, run with the same levels",
+            "no cell is in both files: {}; {}. Give two files of one study, run with the same levels",
             has(0),
             has(1)
         ))

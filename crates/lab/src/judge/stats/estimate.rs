@@ -37,7 +37,7 @@ pub struct Estimate {
 }
 
 /// Beyond its interval a mean lies in one case of twenty.
-const DOUBT: f64 = 0.05;
+const ALPHA: f64 = 0.05;
 
 /// A mean with its 95 % interval: the trimmed mean, from [`ESTIMATE_VALUES_MIN`] values on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,7 +71,7 @@ impl MeanInterval {
 
 impl From<Estimate> for MeanInterval {
     fn from(estimate: Estimate) -> MeanInterval {
-        MeanInterval { value: estimate.center, interval: Some(estimate.interval(DOUBT)) }
+        MeanInterval { value: estimate.center, interval: Some(estimate.interval(ALPHA)) }
     }
 }
 
@@ -121,15 +121,15 @@ impl Estimate {
         Estimate { center: self.center - other.center, variance, freedom }
     }
 
-    /// Where the true value lies, but for the doubt: 0.05 gives the interval of 95 %.
-    pub fn interval(self, doubt: f64) -> Interval {
-        let half = self.half_width(doubt);
+    /// Where the true value lies, but for a part alpha of all cases: 0.05 gives the interval of 95 %.
+    pub fn interval(self, alpha: f64) -> Interval {
+        let half = self.half_width(alpha);
         Interval { low: self.center - half, high: self.center + half }
     }
 
     /// Half the width of that interval.
-    pub fn half_width(self, doubt: f64) -> f64 {
-        student_quantile(self.freedom, 1.0 - doubt / 2.0) * self.variance.sqrt()
+    pub fn half_width(self, alpha: f64) -> f64 {
+        student_quantile(self.freedom, 1.0 - alpha / 2.0) * self.variance.sqrt()
     }
 
     /// The smallest distance from 0 that another such sample shows in nine of ten cases. `None` where the values are too
@@ -138,8 +138,8 @@ impl Estimate {
     /// The interval of the other sample must not reach 0: t standard errors, and q more, as its center varies. The
     /// standard errors of both samples are estimates as well, and vary by 1 in √(2 × freedom): with the deviate z
     /// q² = z² × (1 + (t² + (t + q)²) / (2 × freedom)).
-    pub fn could_have_shown(self, doubt: f64) -> Option<f64> {
-        let t = student_quantile(self.freedom, 1.0 - doubt / 2.0);
+    pub fn could_have_shown(self, alpha: f64) -> Option<f64> {
+        let t = student_quantile(self.freedom, 1.0 - alpha / 2.0);
         let z = NINE_OF_TEN.powi(2);
         let k = z / (2.0 * self.freedom);
         let root = (k * k * t * t + (1.0 - k) * (z + 2.0 * k * t * t)).sqrt();
@@ -268,35 +268,35 @@ mod tests {
     /// What so many values say that they could have shown is found by as many others.
     #[test]
     fn what_could_have_been_shown_is_shown_in_more_than_nine_of_ten() {
-        for (count, doubt) in [(4, 0.05), (6, 0.01), (10, 0.05), (10, 0.005), (40, 0.005)] {
+        for (count, alpha) in [(4, 0.05), (6, 0.01), (10, 0.05), (10, 0.005), (40, 0.005)] {
             let shows = |seed| {
                 let mut random = Random::seeded(seed, "could show");
                 let mut sample = || -> Vec<f64> { (0..count).map(|_| deviate(&mut random)).collect() };
                 let estimate = |values: &[f64]| Estimate::from_values(values).expect("enough values");
-                let by = estimate(&sample()).could_have_shown(doubt).expect("enough values");
-                let planted: Vec<f64> = sample().into_iter().map(|value| value + by).collect();
-                estimate(&planted).interval(doubt).low > 0.0
+                let by = estimate(&sample()).could_have_shown(alpha).expect("enough values");
+                let shifted: Vec<f64> = sample().into_iter().map(|value| value + by).collect();
+                estimate(&shifted).interval(alpha).low > 0.0
             };
             let shown = (0..1000).filter(|&seed| shows(seed)).count();
-            assert!((900..=985).contains(&shown), "{count} values, {doubt}: {shown} of 1000");
+            assert!((900..=985).contains(&shown), "{count} values, {alpha}: {shown} of 1000");
         }
         assert_eq!(Estimate { center: 0.0, variance: 1.0, freedom: 0.5 }.could_have_shown(0.05), None);
     }
 
     /// How many of 2000 seeded samples, one value in ten of them disturbed, have an interval without the true mean.
-    fn missed(count: usize, doubt: f64) -> usize {
+    fn missed(count: usize, alpha: f64) -> usize {
         let misses = |seed| {
             let mut random = Random::seeded(seed, "estimates");
             let mut noise = |_| deviate(&mut random) * if random.index(10) == 0 { 5.0 } else { 1.0 };
             let values: Vec<f64> = (0..count).map(&mut noise).collect();
-            !Estimate::from_values(&values).expect("enough values").interval(doubt).contains(0.0)
+            !Estimate::from_values(&values).expect("enough values").interval(alpha).contains(0.0)
         };
         (0..2000).filter(|&seed| misses(seed)).count()
     }
 
     #[test]
     fn the_true_mean_lies_outside_no_more_often_than_the_doubt() {
-        for (count, doubt, most) in [
+        for (count, alpha, most) in [
             (3, 0.05, 115),
             (5, 0.05, 115),
             (10, 0.05, 120),
@@ -304,8 +304,8 @@ mod tests {
             (5, 0.005, 16),
             (10, 0.005, 18),
         ] {
-            let missed = missed(count, doubt);
-            assert!(missed <= most, "{count} values, {doubt}: {missed} of 2000");
+            let missed = missed(count, alpha);
+            assert!(missed <= most, "{count} values, {alpha}: {missed} of 2000");
         }
     }
 }

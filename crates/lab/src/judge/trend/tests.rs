@@ -123,6 +123,6 @@ fn what_is_no_trend_is_said() {
     let trend = trend_of(&[sessions("b1", "6.1", 1..5, 0.0), later]);
     assert!(trend.is_empty() && trend.changes[0].comparison.is_none(), "{trend}");
     let why = trend.changes[0].why.as_deref().unwrap_or_default();
-    assert!(why.contains("no cell stands in both files: b1 on 6.1 has daily (size=1)"), "{why}");
+    assert!(why.contains("no cell is in both files: b1 on 6.1 has daily (size=1)"), "{why}");
     assert!(trend.to_string().contains("no cell in common"), "{trend}");
 }

@@ -138,11 +138,11 @@ fn list_source(
     if let Some(of_first) = first.and_then(|first| first.list_source) {
         return of_first;
     }
-    let stands = |source: &SourceRoot| {
+    let is_list_of = |source: &SourceRoot| {
         list_file::stands_in(folder, &new_header(folder, source, shared.settings.options, false))
     };
     let has_list = names::metadata(folder, OsStr::new(reserved::LIST_NAME)).is_ok();
-    if !has_list || stands(own) {
+    if !has_list || is_list_of(own) {
         return *own;
     }
     let root_of = |(number, path): (u32, &Path)| {
@@ -150,7 +150,7 @@ fn list_source(
         Some(SourceRoot::from_origin(&side.origin().ok()?, &side.meta))
     };
     let others = shared.trees.guard.claims().merged_behind(number);
-    others.filter_map(root_of).find(stands).unwrap_or(*own)
+    others.filter_map(root_of).find(is_list_of).unwrap_or(*own)
 }
 
 /// A list is of one source: the names of others begin where that has none.

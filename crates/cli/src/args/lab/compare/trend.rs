@@ -6,10 +6,9 @@ use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
-use datapump_lab::{Metric, Normalise};
 
-use super::super::files::DisturbedArguments;
-use crate::args::{HOW, OUTPUT, WHAT};
+use super::yardstick::YardstickArguments;
+use crate::args::{OUTPUT, WHAT};
 
 /// Say what each change of build or kernel did to a study
 ///
@@ -24,27 +23,8 @@ pub struct LabTrendArguments {
     #[arg(value_name = "ROWS", required = true, help_heading = WHAT, display_order = 0)]
     pub rows: Vec<PathBuf>,
 
-    /// The metric to compare
-    ///
-    /// elapsed, elapsed-per-byte, cpu, cpu-per-byte, cpu-per-request, machine-cpu or memory. Of all of them less is
-    /// better, and called faster. Default: elapsed.
-    ///
-    /// Example: pump lab trend cpu.jsonl --metric cpu-per-request
-    #[arg(long, value_name = "METRIC", env = "PUMP_METRIC", default_value_t, hide_default_value = true)]
-    #[arg(help_heading = HOW)]
-    pub metric: Metric,
-
-    /// Put times into proportion: rows of several machines
-    ///
-    /// disk: to the speed of each session's disk, the largest median of its cells, for elapsed. clock: to the clock of
-    /// each run's processor. Without it rows of several machines have no verdict. Default: none.
-    ///
-    /// Example: pump lab trend seqio.jsonl --normalise disk
-    #[arg(long, value_name = "TO", env = "PUMP_NORMALISE", help_heading = HOW)]
-    pub normalise: Option<Normalise>,
-
     #[command(flatten)]
-    pub disturbed: DisturbedArguments,
+    pub by: YardstickArguments,
 
     /// Print the verdicts as JSON
     ///

@@ -1,4 +1,4 @@
-//! Sessions of one build against each other, and a planted difference that is found: on a synthetic machine, and with the
+//! Sessions of one build against each other, and a known difference that is found: on a synthetic machine, and with the
 //! noise of the kept rows.
 
 use super::*;
@@ -8,7 +8,7 @@ const CELLS: usize = 10;
 const SESSIONS: usize = 20;
 
 /// The sessions of one build: each has a level of its own that moves all cells, and each cell besides, by several per
-/// cent; a load comes and goes meanwhile, and one run in twenty is disturbed. `planted` is what B takes longer.
+/// cent; a load comes and goes meanwhile, and one run in twenty is disturbed. `added` is what B takes longer.
 struct SessionModel {
     random: Random,
     load: f64,
@@ -29,15 +29,15 @@ impl SessionModel {
     }
 
     /// The rows of A and of B, run in turns in one session.
-    fn session(&mut self, name: &str, rounds: u32, planted: impl Fn(usize) -> f64) -> [Vec<Row>; 2] {
+    fn session(&mut self, name: &str, rounds: u32, added: impl Fn(usize) -> f64) -> [Vec<Row>; 2] {
         let level = 0.04 * deviate(&mut self.random);
         let levels: Vec<f64> = (0..CELLS).map(|_| level + 0.03 * deviate(&mut self.random)).collect();
         let mut sides = [Vec::new(), Vec::new()];
         for round in 0..rounds {
             for (cell, level) in levels.iter().enumerate() {
                 for (side, rows) in sides.iter_mut().enumerate() {
-                    let planted = if side == 1 { planted(cell).ln_1p() } else { 0.0 };
-                    let ns = 1e9 * (level + self.run(cell) + planted).exp();
+                    let added = if side == 1 { added(cell).ln_1p() } else { 0.0 };
+                    let ns = 1e9 * (level + self.run(cell) + added).exp();
                     rows.push(Row { session: name.into(), load: self.load, ..row(cell, round, ns) });
                 }
             }
@@ -178,8 +178,8 @@ fn what_a_cell_could_have_shown_is_found_where_it_is_planted() {
             .map(|cell| cell.judged.could_have_shown_percent.expect("an interval") / 100.0)
             .collect();
         let [a, b] = machine.session("y", 24, |cell| could[cell]);
-        let planted = compared(&a, &b);
-        found += verdicts(&planted).iter().filter(|it| **it == ComparisonVerdict::Slower).count();
+        let with_added = compared(&a, &b);
+        found += verdicts(&with_added).iter().filter(|it| **it == ComparisonVerdict::Slower).count();
         all += CELLS;
     }
     println!("{found} of {all}");
@@ -210,15 +210,15 @@ fn kept_pairs(name: &str, metric: Metric) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// A comparison of as many rounds as are drawn from these pairs, either way round; `planted` is what B takes longer.
-fn drawn(cells: &[Vec<f64>], rounds: u32, random: &mut Random, planted: impl Fn(usize) -> f64) -> Comparison {
+/// A comparison of as many rounds as are drawn from these pairs, either way round; `added` is what B takes longer.
+fn drawn(cells: &[Vec<f64>], rounds: u32, random: &mut Random, added: impl Fn(usize) -> f64) -> Comparison {
     let mut sides = [Vec::new(), Vec::new()];
     for (at, pairs) in cells.iter().enumerate() {
         for round in 0..rounds {
             let sign = if random.index(2) == 0 { 1.0 } else { -1.0 };
             let pair = sign * pairs[random.index(pairs.len())];
             sides[0].push(row(at, round, 1e9));
-            sides[1].push(row(at, round, 1e9 * (pair + planted(at).ln_1p()).exp()));
+            sides[1].push(row(at, round, 1e9 * (pair + added(at).ln_1p()).exp()));
         }
     }
     compared(&sides[0], &sides[1])
@@ -229,14 +229,14 @@ const ROUNDS_OF_5_PERCENT: u32 = 40;
 
 #[test]
 fn five_percent_are_found_in_turns_in_cells_of_cpu_and_memory_with_the_noise_of_kept_rows() {
-    let mut random = Random::seeded(1, "planted");
+    let mut random = Random::seeded(1, "added");
     let (mut found, mut all, mut flagged) = (0, 0, 0);
     for name in ["house-cpu", "house-tls-cost", "house-tree-memory", "house-remote-tree-memory"] {
         for metric in [Metric::Elapsed, Metric::Cpu] {
             let cells = kept_pairs(name, metric);
             for _ in 0..10 {
-                let planted = drawn(&cells, ROUNDS_OF_5_PERCENT, &mut random, |_| 0.05);
-                found += verdicts(&planted).iter().filter(|it| **it == ComparisonVerdict::Slower).count();
+                let with_added = drawn(&cells, ROUNDS_OF_5_PERCENT, &mut random, |_| 0.05);
+                found += verdicts(&with_added).iter().filter(|it| **it == ComparisonVerdict::Slower).count();
                 let same = drawn(&cells, ROUNDS_OF_5_PERCENT, &mut random, |_| 0.0);
                 flagged += verdicts(&same).into_iter().filter(|it| differs(*it)).count();
                 all += cells.len();
@@ -265,8 +265,8 @@ fn on_a_disk_what_could_have_been_shown_is_told_and_found_with_the_noise_of_kept
             assert!(is_shown || text.contains("(could have shown "), "{text}");
             let json = serde_json::to_value(&same).expect("JSON");
             assert_eq!(json["cells"][0]["could_have_shown_percent"].as_f64(), could(0), "{json}");
-            let planted = drawn(&cells, 20, &mut random, |at| told[at] / 100.0);
-            found += verdicts(&planted).iter().filter(|it| **it == ComparisonVerdict::Slower).count();
+            let with_added = drawn(&cells, 20, &mut random, |at| told[at] / 100.0);
+            found += verdicts(&with_added).iter().filter(|it| **it == ComparisonVerdict::Slower).count();
             all += cells.len();
         }
     }

@@ -196,7 +196,7 @@ impl Spread {
         })
     }
 
-    /// For noise of any kind: each point's own residual stands for its noise.
+    /// For noise of any kind: each point's own residual is taken for its noise.
     fn of_neither(fit: &LeastSquares) -> Spread {
         let residuals = fit.residuals();
         let ones = vec![1.0; residuals.len()];

@@ -26,7 +26,7 @@ fn samples(
     noise: impl Fn(f64) -> f64,
     seed: u64,
 ) -> Vec<FitPoint> {
-    let mut random = Random::seeded(seed, "planted costs");
+    let mut random = Random::seeded(seed, "known costs");
     let each = sizes.iter().flat_map(|&size| std::iter::repeat_n(size, repeats));
     each.map(|request_size_bytes| {
         let exact = cb + cr * 1000.0 / request_size_bytes;
@@ -37,7 +37,7 @@ fn samples(
 
 /// What 1000 seeded draws gave, for Cb and Cr.
 #[derive(Debug, Default)]
-struct Planted {
+struct DrawnFits {
     /// How many intervals hold the truth.
     inside: [usize; 2],
     /// Their mean width.
@@ -46,18 +46,23 @@ struct Planted {
 
 const DRAWS: usize = 1000;
 
-fn plant(sizes: &[f64], repeats: usize, truth: (f64, f64), noise: impl Fn(f64) -> f64 + Copy) -> Planted {
-    let mut planted = Planted::default();
+fn draw_fits(
+    sizes: &[f64],
+    repeats: usize,
+    truth: (f64, f64),
+    noise: impl Fn(f64) -> f64 + Copy,
+) -> DrawnFits {
+    let mut drawn = DrawnFits::default();
     for seed in 0..DRAWS as u64 {
         let fit = fit_cost(&samples(sizes, repeats, truth, noise, seed)).expect("enough points");
         for (which, (figure, truth)) in
             [(fit.cb_ns_per_byte, truth.0), (fit.cr_us_per_request, truth.1)].into_iter().enumerate()
         {
-            planted.inside[which] += usize::from((figure.low..=figure.high).contains(&truth));
-            planted.width[which] += (figure.high - figure.low) / DRAWS as f64;
+            drawn.inside[which] += usize::from((figure.low..=figure.high).contains(&truth));
+            drawn.width[which] += (figure.high - figure.low) / DRAWS as f64;
         }
     }
-    planted
+    drawn
 }
 
 /// The widths of the intervals by whoever knows the noise: weighed by it, and with the normal deviate.
@@ -81,12 +86,12 @@ fn intervals_hold_and_are_narrow(sizes: &[f64]) {
         let noises: [(&str, &dyn Fn(f64) -> f64); 3] =
             [("5 %", &|exact| 0.05 * exact), ("1 %", &|exact| 0.01 * exact), ("equal", &|_| 0.05 * middle)];
         for (name, noise) in noises {
-            let planted = plant(sizes, repeats, truth, noise);
+            let drawn = draw_fits(sizes, repeats, truth, noise);
             let ideal = ideal_widths(sizes, repeats, truth, noise);
             let case = format!("{} sizes, {repeats} repeats, {truth:?}, noise {name}", sizes.len());
-            let wider = [0, 1].map(|which| planted.width[which] / ideal[which]);
-            println!("{case}: {:?} of 1000 inside, {wider:.2?} times the ideal width", planted.inside);
-            assert!(planted.inside.iter().all(|inside| (930..=980).contains(inside)), "{case}: {planted:?}");
+            let wider = [0, 1].map(|which| drawn.width[which] / ideal[which]);
+            println!("{case}: {:?} of 1000 inside, {wider:.2?} times the ideal width", drawn.inside);
+            assert!(drawn.inside.iter().all(|inside| (930..=980).contains(inside)), "{case}: {drawn:?}");
             assert!(wider.iter().all(|&wider| wider <= 1.6), "{case}: {wider:?} times as wide");
         }
     }
@@ -117,11 +122,11 @@ fn intervals_of_few_repeats_hold_the_truth_in_93_percent_of_draws() {
     {
         let sizes = sizes(32.0, count);
         let middle = 0.05 * (truth.0 + truth.1 * 1000.0 / sizes[sizes.len() / 2]);
-        let added = plant(&sizes, repeats, truth, |_| middle);
-        let proportional = plant(&sizes, repeats, truth, |exact| 0.05 * exact);
-        for (noise, planted) in [("added", added), ("proportional", proportional)] {
+        let added = draw_fits(&sizes, repeats, truth, |_| middle);
+        let proportional = draw_fits(&sizes, repeats, truth, |exact| 0.05 * exact);
+        for (noise, drawn) in [("added", added), ("proportional", proportional)] {
             let case = format!("{count} sizes, {repeats} repeats, {noise} noise, {truth:?}");
-            assert!(planted.inside.iter().all(|&inside| inside >= 930), "{case}: {planted:?}");
+            assert!(drawn.inside.iter().all(|&inside| inside >= 930), "{case}: {drawn:?}");
         }
     }
 }

@@ -27,7 +27,7 @@ type Groups<'rows> = BTreeMap<(String, GroupLevels), Vec<&'rows Row>>;
 type LevelRows<'rows> = (GroupLevels, Vec<&'rows Row>);
 
 /// The measures of CPU time by which rows are fitted: the one that is asked for, else the one that rows are judged by.
-/// Beside the soaker's stands that of the process: the one may say too much, the other too little.
+/// The soaker's is printed beside that of the process: the one may say too much, the other too little.
 pub(super) fn measures(rows: &[Row], asked: Option<CpuBy>) -> Vec<CpuBy> {
     let by = asked.or_else(|| CpuBy::of_rows(rows));
     let beside = (asked.is_none() && by == Some(CpuBy::Soaker)).then_some(CpuBy::Process);
