@@ -72,7 +72,7 @@ pub const FACTORS: [&str; 55] = [
     "fill",
     "wait",
     SOAKER,
-    "control",
+    CONTROL,
     "bill",
     "point",
     "assemble",
@@ -100,6 +100,9 @@ pub const MTU: &str = "mtu";
 pub const SOAKER: &str = "soaker";
 /// What [`SOAKER`] may be.
 pub const SOAKER_LEVELS: [&str; 3] = ["off", "on", "half"];
+
+/// The factor that changes nothing: its levels are equal runs.
+pub const CONTROL: &str = "control";
 
 /// The factor of a comparison of two programs, and its levels. Studies do not name it.
 pub const BINARY: &str = "binary";

@@ -15,6 +15,7 @@ use datapump_lab::datagrams::{UdpLatency, UdpThroughput};
 use datapump_lab::judge::cost::{ApplicationCell, ChainPrediction, CpuBy, GroupFit, PipelineRow, Statement};
 use datapump_lab::judge::crossings::CrossingWay;
 use datapump_lab::judge::depths::DepthOutcome;
+use datapump_lab::judge::depths::knees::Knee;
 use datapump_lab::judge::pages::PageCurve;
 use datapump_lab::judge::traced::{TracedFlow, TracedPeriod};
 use datapump_lab::memory::MemoryCopied;
@@ -117,6 +118,8 @@ pub enum EventLine<'a> {
     Crossings(&'a CrossingWay),
     /// What an application gets of a path (pump lab fit --model overhead).
     Application(&'a ApplicationCell),
+    /// Where more of a request size or a depth stops helping (pump lab fit --model knee).
+    Knee(&'a Knee),
     /// How many runs of the rows were disturbed, if any (pump lab fit, profile, predict --against).
     Disturbed(&'a DisturbedRows),
 }

@@ -3,6 +3,7 @@
 //!
 //! Must not know: the pump's own loop, how results are shown.
 
+pub mod knees;
 mod rule;
 mod table;
 

@@ -9,9 +9,11 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use datapump_engine::sim::Random;
 
 mod estimate;
+mod knee;
 
 pub use estimate::{ESTIMATE_VALUES_MIN, Estimate, MeanInterval};
 pub(crate) use estimate::{student_quantile, trimmed_mean};
+pub use knee::{KNEE_SHARE, KneePlace, knee_place};
 
 /// Resamples of a bootstrap. The interval's ends lie near the 0.4 % quantile for 7 values, so that 2000 resamples
 /// leave 8 beyond each end.

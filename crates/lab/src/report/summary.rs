@@ -12,9 +12,9 @@ use serde::Serialize;
 use crate::judge::cost::{CpuBy, cpu_ns};
 use crate::judge::drift::Drift;
 use crate::judge::stages::{StagePair, stage_pairs};
-use crate::judge::stats::{self, Interval, Ratio};
+use crate::judge::stats::{self, ComparisonVerdict, Interval, Ratio};
 use crate::row::{DisturbedRows, Row, explained_words};
-use crate::study::{COMMAND, Level};
+use crate::study::{COMMAND, CONTROL, Level};
 
 const GIB: f64 = (1_u64 << 30) as f64;
 /// Intervals are resampled with this seed, so that the same rows always give the same figures.
@@ -121,9 +121,12 @@ pub struct CellSummary {
 pub struct BaselineRatio {
     /// Levels of the baseline that differ from the cell's.
     pub baseline: Levels,
-    /// The ratio of their times, in pairs of one round.
+    /// The ratio of their times, in pairs of one round. Where there is a band, the verdict is a difference only if the
+    /// interval lies outside of it.
     #[serde(flatten)]
     pub ratio: Ratio,
+    /// The interval of the same ratio for the baseline run once more (the factor `control`): the band of equal runs.
+    pub band: Option<Interval>,
 }
 
 /// A row, and the file it is from: only rows of one file, seed and round are pairs.
@@ -297,9 +300,26 @@ fn ratio_to(asked: &Levels, baseline: &Levels, cells: &FoundCells<'_>) -> Option
     if other == *asked {
         return None;
     }
-    let pairs = pairs(cells.get(asked)?, cells.get(&other)?);
-    let ratio = stats::paired_ratio(&pairs, SEED)?;
-    Some(BaselineRatio { baseline: baseline.clone(), ratio })
+    let mut ratio = stats::paired_ratio(&pairs(cells.get(asked)?, cells.get(&other)?), SEED)?;
+    let band = band_of(&other, cells);
+    if let Some((interval, band)) = ratio.interval.zip(band)
+        && interval.low <= band.high
+        && band.low <= interval.high
+    {
+        ratio.verdict = ComparisonVerdict::NoDifferenceShown;
+    }
+    Some(BaselineRatio { baseline: baseline.clone(), ratio, band })
+}
+
+/// How far equal runs lie apart: the cell that differs from this one in its `control` alone, beside it.
+fn band_of(asked: &Levels, cells: &FoundCells<'_>) -> Option<Interval> {
+    let own = asked.get(CONTROL)?;
+    let is_again = |other: &&Levels| {
+        other.get(CONTROL).is_some_and(|control| control != own)
+            && asked.iter().all(|(factor, level)| factor == CONTROL || other.get(factor) == Some(level))
+    };
+    let again = cells.keys().copied().find(is_again)?;
+    stats::paired_ratio(&pairs(&cells[again], cells.get(asked)?), SEED)?.interval
 }
 
 /// The times of two cells in the rounds that both completed: of readers, their mean latency.

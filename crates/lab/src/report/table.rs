@@ -173,6 +173,8 @@ fn figures_of(cell: &CellSummary) -> Vec<String> {
 }
 
 fn ratio_words(ratio: &BaselineRatio) -> String {
+    let band = ratio.band.filter(|band| ratio.ratio.interval != Some(*band));
+    let band = band.map(|it| format!(", equal runs [{:.2}..{:.2}]", it.low, it.high)).unwrap_or_default();
     let ratio = &ratio.ratio;
     let interval = match ratio.interval {
         Some(Interval { low, high }) => format!("[{low:.2}..{high:.2}], n = {}", ratio.pairs),
@@ -184,7 +186,7 @@ fn ratio_words(ratio: &BaselineRatio) -> String {
         }
         ComparisonVerdict::Faster | ComparisonVerdict::Slower => String::new(),
     };
-    format!("{:.2} {interval}{verdict}", ratio.ratio)
+    format!("{:.2} {interval}{band}{verdict}", ratio.ratio)
 }
 
 /// What of the baseline's rate is lost, in percent.
@@ -309,12 +311,48 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
         let rows: Vec<Row> = (0..5).flat_map(round).collect();
         let text = Summary::from_rows(&[rows]).to_string();
         for words in [
-            "a 1500 / a none: 0.70 [0.70..0.70], n = 5; a drop of 29.8 % [29.8..29.8]",
-            "a 9000 / a none: 0.81 [0.81..0.81], n = 5; a drop of 19.3 % [19.3..19.3]",
+            "a 1500 / a none: 0.70 [0.70..0.70], n = 5, equal runs [1.00..1.00]; a drop of 29.8 % [29.8..29.8]",
+            "a 9000 / a none: 0.81 [0.81..0.81], n = 5, equal runs [1.00..1.00]; a drop of 19.3 % [19.3..19.3]",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(text.contains("b none / a none: 1.00 ") && text.contains("a drop of "), "{text}");
+    }
+
+    /// A change inside the band of equal runs is no difference, whatever its own interval says; one outside is
+    /// (statement S22).
+    #[test]
+    fn s22_a_change_is_claimed_only_outside_of_the_band_of_equal_runs() {
+        let case = |soaker: &str, control: &str, repeat: u32, factor: f64| {
+            let asked = |levels: &[(&str, &str)]| -> Levels {
+                levels.iter().map(|(name, level)| (name.to_string(), (*level).into())).collect()
+            };
+            let baselines = vec![asked(&[("soaker", "off"), ("control", "a")])];
+            let elapsed_ns = (1e9 * (1.0 + f64::from(repeat) / 10.0) * factor) as u64;
+            Row {
+                asked: asked(&[("soaker", soaker), ("control", control)]),
+                baselines,
+                ..row("", repeat, elapsed_ns)
+            }
+        };
+        let text = |equal: f64, slower: f64| {
+            // Equal runs are up to so far apart, to either side; the soaker slows by a known part, in all rounds.
+            let round = |round: u32| {
+                let apart = 1.0 + (equal - 1.0) * if round.is_multiple_of(2) { 1.0 } else { -1.0 };
+                [case("off", "a", round, 1.0), case("off", "b", round, apart), case("on", "a", round, slower)]
+            };
+            Summary::from_rows(&[(0..8).flat_map(round).collect()]).to_string()
+        };
+        let inside = text(1.1, 1.05);
+        assert!(
+            inside.contains("a on / a off: 0.95 [0.95..0.95], n = 8, equal runs [0.91..1.11], no difference"),
+            "{inside}"
+        );
+        let outside = text(1.01, 1.05);
+        assert!(
+            outside.contains("a on / a off: 0.95 [0.95..0.95], n = 8, equal runs [0.99..1.01]\n"),
+            "{outside}"
+        );
     }
 
     #[test]

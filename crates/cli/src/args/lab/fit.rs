@@ -14,8 +14,8 @@ use crate::args::{HOW, OUTPUT, WHAT};
 /// Fit a model to rows or to a table, with intervals
 ///
 /// Rows are fitted in groups that agree in every factor but the one that the model is about: `request_size` (cost),
-/// `readers` (level-off), `touch`, or `size` (overhead); `crossings` compares ways with each other. Rows of failed runs
-/// are left out. A table, for cost and level-off, is a CSV file with a header.
+/// `readers` (level-off), `touch`, `size` (overhead), or a depth (knee); `crossings` compares ways with each other. Rows of
+/// failed runs are left out. A table, for cost and level-off, is a CSV file with a header.
 #[derive(Debug, Args)]
 pub struct LabFitArguments {
     /// A file of rows, or a table
@@ -70,4 +70,6 @@ pub enum LabModel {
     Crossings,
     /// Time of an application = o + bytes / rate, beside the probe (rows of the study applications)
     Overhead,
+    /// The first request size and the first depth that reach 98 % of the best one's rate (rows of the study depth)
+    Knee,
 }

@@ -4,6 +4,7 @@
 
 use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, Fits, Model};
+use datapump_lab::judge::depths::knees;
 use datapump_lab::judge::{crossings, pages};
 use datapump_lab::row::DisturbedRows;
 
@@ -29,6 +30,10 @@ pub fn fit(arguments: &LabFitArguments, output: &Output) -> i32 {
         LabModel::Overhead => {
             let found = cost::application_cells(&arguments.file, keep);
             return print_found(&found, EventLine::Application, cost::applications_words, output);
+        }
+        LabModel::Knee => {
+            let found = knees::knees(&arguments.file, keep);
+            return print_found(&found, EventLine::Knee, knees::knees_words, output);
         }
     };
     match cost::fit_file(&arguments.file, model, keep, arguments.cpu) {

@@ -182,6 +182,8 @@ fn scripted_losses_duplicates_and_swaps_are_counted_one_by_one() {
     let counted =
         ["sent", "received", "unique", "lost", "duplicates", "reordered"].map(|field| &figures[field]);
     assert_eq!(counted, [2000, 1980, 1960, 40, 20, 60].map(Value::from).each_ref(), "{figures}");
+    let rate = |side: &str| figures[side]["wire_mbit_per_s"].as_f64().expect("a rate");
+    assert!(0.0 < rate("receiver") && rate("receiver") <= rate("sender"), "{figures}");
     // 46 and 54 apart, in turns.
     assert_eq!(figures["loss_pattern"], "queue");
     assert!((figures["loss_gap_mean"].as_f64().expect("a number") - 49.9).abs() < 0.2, "{figures}");

@@ -93,7 +93,8 @@ pub struct UdpThroughput {
     pub arrivals_ns: Vec<(u64, u64)>,
     /// The rate at which datagrams were sent.
     pub sender: DatagramRate,
-    /// The rate at which they came.
+    /// The rate at which they came, over the time from the first arrival to the last one, or that of the sender where it
+    /// is longer: of a stream whose first datagrams were held up the rest comes closer together than it was sent.
     pub receiver: DatagramRate,
     /// CPU time of the sender for each datagram, in microseconds.
     pub sender_cpu_us: f64,
@@ -343,12 +344,7 @@ fn outcome(arguments: &ThroughputArguments, sent: &SentStream, counts: &Datagram
         loss_gap_variation: counts.gaps.variation_thousandths as f64 / 1e3,
         arrivals_ns: counts.arrivals.filled().collect(),
         sender: DatagramRate::from_datagrams(sent.sent, size, sent.elapsed.as_secs_f64()),
-        // From the first arrival to the last one datagram less came than in all.
-        receiver: DatagramRate::from_datagrams(
-            unique.saturating_sub(1),
-            size,
-            counts.elapsed_ns as f64 / 1e9,
-        ),
+        receiver: received_rate(unique, size, counts.elapsed_ns as f64 / 1e9, sent.elapsed.as_secs_f64()),
         sender_cpu_us: each_us(sent.cpu_ns, sent.sent),
         receiver_cpu_us: each_us(counts.user_ns + counts.system_ns, received),
         wake_ups_per_frame: counts.wake_ups as f64 / received.max(1) as f64,
@@ -359,10 +355,32 @@ fn outcome(arguments: &ThroughputArguments, sent: &SentStream, counts: &Datagram
     }
 }
 
+/// From the first arrival to the last one datagram less came than in all.
+fn received_rate(unique: u64, size: u64, arrivals_s: f64, sent_s: f64) -> DatagramRate {
+    DatagramRate::from_datagrams(unique.saturating_sub(1), size, arrivals_s.max(sent_s))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use datapump::{Host, WayIn};
+
+    /// No receiver gets more than was sent (statement S54), however close together what was held up arrives.
+    #[test]
+    fn s54_a_receiver_gets_no_higher_rate_than_the_sender_sent() {
+        for (unique, arrivals_s, expected) in [
+            (1000, 1.0, 0.999),
+            (1000, 0.5, 0.999),
+            (500, 1.0, 0.499),
+            (1000, 2.0, 0.4995),
+            (1, 0.0, 0.0),
+            (0, 0.0, 0.0),
+        ] {
+            let sent = DatagramRate::from_datagrams(1000, 1472, 1.0).user_mbit_per_s;
+            let got = received_rate(unique, 1472, arrivals_s, 1.0).user_mbit_per_s;
+            assert!((got / sent - expected).abs() < 1e-9, "{unique} in {arrivals_s} s: {got} of {sent}");
+        }
+    }
 
     #[test]
     fn what_is_asked_for_is_the_rate_that_was_given() {
