@@ -8,13 +8,14 @@ use crate::wider_parts::sshd::Sshd;
 use serde_json::Value;
 
 /// The studies that have no test of their own below. What a machine cannot do is a row with a reason, and status 23.
-const STUDIES: [&str; 18] = [
+const STUDIES: [&str; 19] = [
     "seqio",
     "seqio-fio",
     "seqio-sync",
     "access",
     "access-network",
     "readers",
+    "readers-paced",
     "growth-size",
     "growth-files",
     "crossings",
