@@ -1,12 +1,18 @@
-//! Statements S7, S8, S17, S18 and S31 on the real clock: the real loop on paced ends against the closed forms.
+//! Statements S7, S8, S17, S18, S31 and S33 on the real clock: the real loop on paced ends against the closed forms.
 //!
 //! Prints a row for each case with the median of 5 interleaved rounds, what is stated, and whether it holds; status 1 if
-//! one does not. By hand, on a quiet machine: `cargo run --release -p datapump --example paced`.
+//! one does not. By hand: `cargo run --release -p datapump --example paced -- --out FILE`; kept: `bench/paced.ndjson`.
+
+#[path = "judged/chain.rs"]
+mod chain;
+#[path = "judged/rows.rs"]
+mod rows;
 
 use std::process::ExitCode;
 
 use datapump::simulation::{Device, Faults, Peaks, SimClock, SimDisk, Simulation, model, timer_slack};
 use datapump::{Fill, Job, Options, Place, Platform, Report};
+use rows::Judged;
 
 const REQUEST_BYTES: u64 = 65_536;
 const REQUESTS: u64 = 150;
@@ -14,6 +20,8 @@ const BYTES: u64 = REQUESTS * REQUEST_BYTES;
 const ROUNDS: usize = 5;
 /// So far from what is stated it may be.
 const TOLERANCE: f64 = 0.05;
+/// A chain may change by less where another part than the slowest does (statement S33).
+const UNCHANGED: f64 = 0.03;
 /// From this part of the plateau on a depth is enough (statement S7).
 const KNEE_SHARE: f64 = 0.98;
 
@@ -71,22 +79,19 @@ const SWEPT: [(u64, u64); 3] = [(2000, 60), (5000, 50), (9000, 40)];
 fn main() -> ExitCode {
     // A sleep may otherwise overrun by 50 microseconds: prctl(2), PR_SET_TIMERSLACK.
     let _ = timer_slack(1);
-    println!(
-        "statement  case                                                  measured      stated  verdict"
-    );
-    let holds = [closed_form(), knees(), helper(), depths(), slower_end()];
-    if holds.iter().all(|it| *it) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    rows::tell(&[closed_form(), knees(), helper(), depths(), slower_end(), chains()].concat())
 }
 
-/// A row; gives whether it holds.
-fn told(statement: &str, case: &str, measured: f64, stated: &str, holds: bool) -> bool {
-    let verdict = if holds { "holds" } else { "DOES NOT HOLD" };
-    println!("{statement:<9}  {case:<50}  {measured:>10.3}  {stated:>10}  {verdict}");
-    holds
-}
-
-fn is_near(ratio: f64) -> bool {
-    (ratio - 1.0).abs() <= TOLERANCE
+/// A figure that is 1 by the statement, to 5 %.
+fn near_one(
+    statement: &'static str,
+    case: String,
+    figure: &'static str,
+    measured: f64,
+    rounds_s: &[f64],
+) -> Judged {
+    let (least, most) = (1.0 - TOLERANCE, 1.0 + TOLERANCE);
+    Judged { statement, case, figure, measured, least, most, rounds_s: rounds_s.to_vec() }
 }
 
 fn run([source, sink]: Ends) -> Report {
@@ -109,23 +114,25 @@ fn run([source, sink]: Ends) -> Report {
     job.options(options).platform(platform).run_reported(&|_| {})
 }
 
-/// Medians of a figure in interleaved rounds.
-fn medians(cases: &[Ends], figure: impl Fn(&Report) -> f64) -> Vec<f64> {
-    let mut all = vec![Vec::new(); cases.len()];
-    for _ in 0..ROUNDS {
-        for (ends, values) in cases.iter().zip(&mut all) {
-            values.push(figure(&run(*ends)));
-        }
-    }
-    let median = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[ROUNDS / 2]
-    };
-    all.into_iter().map(median).collect()
+/// What a run took, and what its loop lost to the sink, in seconds.
+#[derive(Clone, Debug, Default)]
+struct Times {
+    elapsed_s: Vec<f64>,
+    lost_s: Vec<f64>,
 }
 
-fn elapsed_s(report: &Report) -> f64 {
-    report.elapsed_ns as f64 / 1e9
+/// The times of each case in interleaved rounds.
+fn times(cases: &[Ends]) -> Vec<Times> {
+    let mut all = vec![Times::default(); cases.len()];
+    for _ in 0..ROUNDS {
+        for (ends, times) in cases.iter().zip(&mut all) {
+            let report = run(*ends);
+            assert_eq!((report.exit_status, report.requests), (0, REQUESTS), "{report:?}");
+            times.elapsed_s.push(report.elapsed_ns as f64 / 1e9);
+            times.lost_s.push(report.waits_ns.sink as f64 / 1e9);
+        }
+    }
+    all
 }
 
 fn words([source, sink]: Ends) -> String {
@@ -134,81 +141,152 @@ fn words([source, sink]: Ends) -> String {
 }
 
 /// S8: elapsed is the closed form's.
-fn closed_form() -> bool {
-    let rows = ENDS.iter().zip(medians(&ENDS, elapsed_s)).map(|(ends, elapsed_s)| {
-        let ratio = elapsed_s / model::elapsed_s(ends[0].model(), ends[1].model(), BYTES, REQUEST_BYTES);
-        told("S8", &words(*ends), ratio, "1 +- 5 %", is_near(ratio))
-    });
-    rows.fold(true, |all, holds| all & holds)
+fn closed_form() -> Vec<Judged> {
+    let row = |(ends, times): (&Ends, Times)| {
+        let stated_s = model::elapsed_s(ends[0].model(), ends[1].model(), BYTES, REQUEST_BYTES);
+        let ratio = median(&times.elapsed_s) / stated_s;
+        near_one("S8", words(*ends), "elapsed over the closed form", ratio, &times.elapsed_s)
+    };
+    ENDS.iter().zip(times(&ENDS)).map(row).collect()
 }
 
 /// S7: the first depth that reaches 98 % of the plateau is that of the formula, give or take one. Fill and drain are
 /// taken out: the latency of the first request is no part of a throughput.
-fn knees() -> bool {
+fn knees() -> Vec<Judged> {
     let knee = |(latency_us, mb_per_s): (u64, u64)| {
         let cases: Vec<Ends> =
             (1..=12).map(|depth| [end(latency_us, mb_per_s, depth), end(0, 1_000_000, 1)]).collect();
         let latency_s = latency_us as f64 * 1e-6;
-        let rates: Vec<f64> =
-            medians(&cases, elapsed_s).iter().map(|elapsed_s| 1.0 / (elapsed_s - latency_s)).collect();
+        let middles: Vec<f64> = times(&cases).iter().map(|times| median(&times.elapsed_s)).collect();
+        let rates: Vec<f64> = middles.iter().map(|elapsed_s| 1.0 / (elapsed_s - latency_s)).collect();
         let plateau = rates.iter().copied().fold(0.0, f64::max);
         let first = rates.iter().position(|rate| *rate >= KNEE_SHARE * plateau).map_or(0, |at| at + 1);
         let needed = model::depth_needed(mb_per_s as f64 * 1e6, latency_s, REQUEST_BYTES);
-        let case = format!("source of {latency_us} us, {mb_per_s} MB/s: first depth of 98 %");
-        told("S7", &case, first as f64, &format!("{needed} +- 1"), (first as u32).abs_diff(needed) <= 1)
+        Judged {
+            statement: "S7",
+            case: format!("source of {latency_us} us, {mb_per_s} MB/s, depths 1 to 12"),
+            figure: "first depth of 98 % of the plateau",
+            measured: first as f64,
+            least: f64::from(needed - 1),
+            most: f64::from(needed + 1),
+            rounds_s: middles,
+        }
     };
-    SWEPT.into_iter().map(knee).fold(true, |all, holds| all & holds)
+    SWEPT.into_iter().map(knee).collect()
 }
 
 /// S17: behind a helper the loop loses a fifth of a write at most to a sink that blocks whoever posts, and elapsed goes
 /// from the sum of both ends' times to the longer of them.
-fn helper() -> bool {
+fn helper() -> Vec<Judged> {
     let case = |(source, sink): (PacedEnd, PacedEnd)| {
-        let cases = [[source, PacedEnd { synchronous: true, ..sink }], [source, sink]];
-        let elapsed = medians(&cases, elapsed_s);
-        let lost = medians(&cases, |report| report.waits_ns.sink as f64);
+        let found = times(&[[source, PacedEnd { synchronous: true, ..sink }], [source, sink]]);
+        let [append, queued] = [&found[0], &found[1]];
+        let [append_s, queued_s] = [append, queued].map(|times| median(&times.elapsed_s));
         let (sum_s, longer_s) = (source.alone_s() + sink.alone_s(), source.alone_s().max(sink.alone_s()));
-        let case = |what: &str| format!("{} and {} MB/s, {what}", source.mb_per_s, sink.mb_per_s);
-        let [append, queued] = [elapsed[0] / sum_s, elapsed[1] / longer_s];
-        let share = lost[1] / lost[0];
-        told("S17", &case("append: of the sum"), append, "1 +- 5 %", is_near(append))
-            & told("S17", &case("helper: of the longer"), queued, "1 +- 5 %", is_near(queued))
-            & told("S17", &case("lost to the sink, of append's"), share, "<= 0.2", share <= 0.2)
+        let case = format!("{} and {} MB/s", source.mb_per_s, sink.mb_per_s);
+        let lost = Judged {
+            statement: "S17",
+            case: case.clone(),
+            figure: "helper: lost to the sink, of append",
+            measured: median(&queued.lost_s) / median(&append.lost_s),
+            least: 0.0,
+            most: 0.2,
+            rounds_s: queued.lost_s.clone(),
+        };
+        let near = |figure, measured, times: &Times| {
+            near_one("S17", case.clone(), figure, measured, &times.elapsed_s)
+        };
+        [
+            near("append: elapsed over the sum", append_s / sum_s, append),
+            near("helper: elapsed over the longer", queued_s / longer_s, queued),
+            lost,
+        ]
     };
-    [(end(0, 40, 1), end(0, 50, 1)), (end(0, 30, 1), end(0, 60, 1))]
-        .into_iter()
-        .map(case)
-        .fold(true, |all, holds| all & holds)
+    [(end(0, 40, 1), end(0, 50, 1)), (end(0, 30, 1), end(0, 60, 1))].into_iter().flat_map(case).collect()
 }
 
 /// S18: depth 4 gains nothing where writes follow one another, and what M6 says where their latencies overlap. The band
 /// is that of the same case twice.
-fn depths() -> bool {
+fn depths() -> Vec<Judged> {
     let source = end(0, 200, 4);
     let case = |latency_us: u64| {
         let [one, four] = [1, 4].map(|depth| [source, end(latency_us, 50, depth)]);
-        let elapsed = medians(&[one, four, one], elapsed_s);
+        let found = times(&[one, four, one]);
+        let [once_s, four_s, again_s] = [0, 1, 2].map(|at| median(&found[at].elapsed_s));
         let cycle_s =
             |[source, sink]: Ends| model::cycle_time_s(source.model(), sink.model(), REQUEST_BYTES).0;
-        let stated = cycle_s(one) / cycle_s(four);
-        let (gain, band) = (elapsed[0] / elapsed[1], (elapsed[0] / elapsed[2] - 1.0).abs().max(0.01));
-        let case = format!("sink of {latency_us} us: depth 4 beside 1");
-        let holds = if latency_us == 0 { (gain - 1.0).abs() <= band } else { is_near(gain / stated) };
-        told("S18", &case, gain, &format!("{stated:.3}"), holds)
+        let band = (once_s / again_s - 1.0).abs().max(0.01);
+        let (stated, tolerance) =
+            if latency_us == 0 { (1.0, band) } else { (cycle_s(one) / cycle_s(four), TOLERANCE) };
+        Judged {
+            statement: "S18",
+            case: format!("sink of {latency_us} us, 50 MB/s"),
+            figure: "depth 4: times as fast as 1",
+            measured: once_s / four_s,
+            least: stated * (1.0 - tolerance),
+            most: stated * (1.0 + tolerance),
+            rounds_s: found[1].elapsed_s.clone(),
+        }
     };
-    [0, 4000].into_iter().map(case).fold(true, |all, holds| all & holds)
+    [0, 4000].into_iter().map(case).collect()
 }
 
 /// S31: a copy is as fast as its slower end.
-fn slower_end() -> bool {
+fn slower_end() -> Vec<Judged> {
     let cases: [Ends; 3] = [
         [end(2000, 40, 4), end(2000, 22, 4)],
         [end(1000, 24, 2), end(1000, 60, 2)],
         [end(0, 40, 1), end(0, 40, 1)],
     ];
-    let rows = cases.iter().zip(medians(&cases, elapsed_s)).map(|(ends, elapsed_s)| {
-        let ratio = ends[0].alone_s().max(ends[1].alone_s()) / elapsed_s;
-        told("S31", &words(*ends), ratio, "1 +- 5 %", is_near(ratio))
-    });
-    rows.fold(true, |all, holds| all & holds)
+    let row = |(ends, times): (&Ends, Times)| {
+        let ratio = ends[0].alone_s().max(ends[1].alone_s()) / median(&times.elapsed_s);
+        near_one("S31", words(*ends), "bandwidth over that of the slower end", ratio, &times.elapsed_s)
+    };
+    cases.iter().zip(times(&cases)).map(row).collect()
+}
+
+/// S33: a chain of two loops is as fast as the slowest of three devices, and the others may lose a fifth.
+fn chains() -> Vec<Judged> {
+    let case = |(parts_mb, slowest): ([u64; 3], usize)| {
+        let slowed = |other: usize| {
+            let mut slowed_mb = parts_mb;
+            slowed_mb[other] = parts_mb[other] * 4 / 5;
+            slowed_mb
+        };
+        let others: Vec<usize> = (0..3).filter(|part| *part != slowest).collect();
+        let cases = [parts_mb, slowed(others[0]), slowed(others[1])];
+        let mut found = [const { Vec::new() }; 3];
+        for _ in 0..ROUNDS {
+            for (parts_mb, rates) in cases.iter().zip(&mut found) {
+                rates.push(chain::rate(&SimClock::real_time(), *parts_mb));
+            }
+        }
+        let middles = found.each_ref().map(|rates| median(rates));
+        let name =
+            format!("source, link and target of {} MB/s", parts_mb.map(|mb| mb.to_string()).join(", "));
+        let whole = middles[0] / (parts_mb[slowest] * 1_000_000) as f64;
+        let seconds: Vec<f64> = found[0].iter().map(|rate| chain::BYTES as f64 / rate).collect();
+        let slower = |other: usize, measured: f64| Judged {
+            statement: "S33",
+            case: format!("{name}; the part of {} a fifth slower", parts_mb[other]),
+            figure: "bandwidth over that before",
+            measured,
+            least: 1.0 - UNCHANGED,
+            most: 1.0 + UNCHANGED,
+            rounds_s: seconds.clone(),
+        };
+        vec![
+            near_one("S33", name.clone(), "bandwidth over that of the slowest", whole, &seconds),
+            slower(others[0], middles[1] / middles[0]),
+            slower(others[1], middles[2] / middles[0]),
+        ]
+    };
+    [([40, 60, 80], 0), ([62, 40, 60], 1), ([80, 60, 40], 2)].into_iter().flat_map(case).collect()
+}
+
+/// The middle one of an odd number of values.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
 }

@@ -156,17 +156,3 @@ pub fn own_servers_s(clock: fn() -> SimClock, stage: &Stage, readers: u32) -> Ve
         threads.into_iter().map(|thread| thread.join().expect("a reader does not panic")).collect()
     })
 }
-
-/// A table as `pump lab fit --model level-off` takes it: a row for each stage and number of readers.
-pub fn table(latencies_s: impl Fn(&Stage, u32) -> Vec<f64>, numbers: &[u32]) -> String {
-    let mut table = String::from("stage,readers,latency_s,aggregate_bandwidth_mb_per_s\n");
-    for stage in &STAGES {
-        for &readers in numbers {
-            let each = latencies_s(stage, readers);
-            let mean_s = each.iter().sum::<f64>() / f64::from(readers);
-            let aggregate = f64::from(readers) * READER_BYTES / mean_s / 1e6;
-            table += &format!("{},{readers},{mean_s},{aggregate}\n", stage.name);
-        }
-    }
-    table
-}

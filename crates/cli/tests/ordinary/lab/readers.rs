@@ -10,7 +10,7 @@ use crate::support::{Home, Outcome, expect};
 #[path = "../../../examples/readers/paced_server.rs"]
 mod paced_server;
 
-use paced_server::{READER_BYTES, STAGES, Stage, latencies_s, own_servers_s, single_reader_s, table};
+use paced_server::{READER_BYTES, STAGES, Stage, latencies_s, own_servers_s, single_reader_s};
 
 /// Those of the source, and around the knee.
 const READERS: [u32; 6] = [1, 2, 3, 5, 10, 20];
@@ -21,6 +21,20 @@ fn one_server(stage: &Stage, readers: u32) -> Vec<f64> {
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// A table as `pump lab fit --model level-off` takes it: a row for each stage and number of readers.
+fn table(latencies_s: impl Fn(&Stage, u32) -> Vec<f64>, numbers: &[u32]) -> String {
+    let mut table = String::from("stage,readers,latency_s,aggregate_bandwidth_mb_per_s\n");
+    for stage in &STAGES {
+        for &readers in numbers {
+            let each = latencies_s(stage, readers);
+            let mean_s = each.iter().sum::<f64>() / f64::from(readers);
+            let aggregate = f64::from(readers) * READER_BYTES / mean_s / 1e6;
+            table += &format!("{},{readers},{mean_s},{aggregate}\n", stage.name);
+        }
+    }
+    table
 }
 
 /// What `pump lab fit` says of a table.

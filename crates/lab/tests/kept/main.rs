@@ -1,13 +1,16 @@
 //! Statements about rows that are kept under `bench/`: what was measured is held against what is stated, by the judges
 //! that the program has. Nothing is measured here.
 
+mod host;
+mod paced;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use datapump_lab::judge::cost::application_cells;
 use datapump_lab::judge::crossings::crossing_ways;
 use datapump_lab::judge::pages::{PageCurve, curves_words, page_curves};
-use datapump_lab::judge::stats::IntervalVerdict;
+use datapump_lab::judge::stats::{ComparisonVerdict, IntervalVerdict};
 use datapump_lab::row::read_rows;
 use datapump_lab::study::{Changes, Level, Study};
 use datapump_lab::view;
@@ -89,6 +92,41 @@ fn s38_the_kernel_works_by_touched_bytes_for_calls_and_hardly_for_mappings() {
     assert_eq!(printed, levels, "{words}");
 }
 
+/// Of resident data every touch of whole pages is at most as fast by calls, which copy, as by an interface that does not, or
+/// they are not separable.
+#[test]
+fn s35_what_copies_is_not_faster_than_what_does_not() {
+    let resident = curves("access-resident.jsonl", "resident", "read");
+    let verdicts: Vec<_> = resident.iter().filter_map(|curve| curve.dense_beside_stream).collect();
+    assert_eq!(verdicts.len(), 2, "{resident:?}");
+    let allowed = [IntervalVerdict::Above, IntervalVerdict::NotSeparable];
+    assert!(verdicts.iter().all(|verdict| allowed.contains(verdict)), "{resident:?}");
+}
+
+/// Every cell has three runs or more and a deviation, and stages whose means are less than two deviations apart are printed
+/// as not separable.
+#[test]
+fn s43_every_cell_has_its_deviation_and_close_stages_are_not_separable() {
+    let summary = view(&[kept("readers.jsonl")], false).expect("rows");
+    let [study] = &summary.studies[..] else { panic!("one study: {}", summary.studies.len()) };
+    for cell in &study.cells {
+        let latency = cell.reader_ns.expect("readers");
+        assert!(cell.completed >= 3 && latency.standard_deviation.is_some(), "{:?}: {latency:?}", cell.asked);
+    }
+    let text = summary.to_string();
+    let close = study.stages.iter().filter(|pair| pair.deviations_apart.is_some_and(|apart| apart < 2.0));
+    let close: Vec<_> = close.collect();
+    assert!(
+        !close.is_empty() && close.len() < study.stages.len(),
+        "{} of {}",
+        close.len(),
+        study.stages.len()
+    );
+    for pair in close {
+        assert!(text.contains(&pair.words().expect("not separable")), "{pair:?}");
+    }
+}
+
 /// No rate is above the memory's bandwidth over the crossings of its bytes, and a crossing less never costs more CPU
 /// time for a byte beyond the noise.
 #[test]
@@ -145,4 +183,19 @@ fn s69_packets_of_both_sizes_have_equal_rates() {
         mean(&rates)
     });
     assert!((jumbo / standard - 1.0).abs() <= 0.05, "1500: {standard} bytes/s, 9000: {jumbo}");
+}
+
+/// Each drop is there with its interval and the band of equal runs, and is claimed only outside of it.
+#[test]
+fn s69_drops_have_the_band_of_equal_runs_beside_them() {
+    let summary = view(&[kept("disk-net.jsonl")], false).expect("rows");
+    let [study] = &summary.studies[..] else { panic!("one study: {}", summary.studies.len()) };
+    let ratios: Vec<_> = study.cells.iter().flat_map(|cell| &cell.ratios).collect();
+    assert!(ratios.len() >= 3, "{ratios:?}");
+    for found in ratios {
+        let (interval, band) = (found.ratio.interval.expect("rounds"), found.band.expect("a control"));
+        let is_outside = interval.high < band.low || band.high < interval.low;
+        let claims = found.ratio.verdict != ComparisonVerdict::NoDifferenceShown;
+        assert_eq!(claims, is_outside && !interval.contains(1.0), "{found:?}");
+    }
 }

@@ -1,0 +1,77 @@
+//! Statements on the real clock whose figures the examples keep: `paced` and `growth` (the loop and the engines on ends
+//! that take known times) and `readers` (readers of paced servers). A line has what was measured and between which it
+//! must lie; here it is held against what the statement says.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What a statement allows each of its figures: from, to.
+type Allowed = BTreeMap<(String, String), [f64; 2]>;
+
+struct KeptFigure {
+    statement: String,
+    case: String,
+    figure: String,
+    measured: f64,
+    allowed: [f64; 2],
+    rounds: usize,
+}
+
+fn figures(name: &str) -> Vec<KeptFigure> {
+    let text = std::fs::read_to_string(super::kept(name)).expect(name);
+    let parse = |line: &str| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let text = |field: &str| line[field].as_str().expect(field).to_owned();
+        let number = |field: &str| line[field].as_f64().expect(field);
+        KeptFigure {
+            statement: text("statement"),
+            case: text("case"),
+            figure: text("figure"),
+            measured: number("measured"),
+            allowed: [number("least"), number("most")],
+            rounds: line["rounds_s"].as_array().expect("rounds").len(),
+        }
+    };
+    text.lines().map(parse).collect()
+}
+
+/// Each figure lies where its statement says; as many as the example has, and none twice.
+fn check(name: &str, counts: &[(&str, usize)], said: impl Fn(&KeptFigure) -> [f64; 2]) {
+    let figures = figures(name);
+    let mut seen = Allowed::new();
+    for kept in &figures {
+        let what = format!("{name}: {} {}: {}", kept.statement, kept.case, kept.figure);
+        let said = said(kept);
+        let is_said = kept.allowed.iter().zip(said).all(|(one, other)| (one - other).abs() < 1e-4);
+        assert!(is_said, "{what}: {:?} is allowed, the statement says {said:?}", kept.allowed);
+        assert!(
+            said[0] <= kept.measured && kept.measured <= said[1],
+            "{what}: {} of {said:?}",
+            kept.measured
+        );
+        assert!(kept.rounds > 0, "{what}");
+        let key = (format!("{} {}", kept.statement, kept.case), kept.figure.clone());
+        assert!(seen.insert(key, said).is_none(), "{what} is there twice");
+    }
+    for (statement, count) in counts {
+        let found = figures.iter().filter(|kept| kept.statement == *statement).count();
+        assert_eq!(found, *count, "{name}: figures of {statement}");
+    }
+}
+
+const FIVE_PERCENT: [f64; 2] = [0.95, 1.05];
+
+/// In five stages, with 1, 5, 10 and 20 readers. S40: max(R1, n D) and a plateau of size / D, to 5 %. S41: D to 3 %.
+/// S42: 1.33 times one reader's latency at most, 0.75 of n times its rate at least.
+#[test]
+fn s40_s41_s42_readers_of_paced_servers() {
+    check("paced-readers.ndjson", &[("S40", 25), ("S41", 1), ("S42", 30)], |kept| {
+        match (&*kept.statement, &*kept.figure) {
+            ("S41", _) => [0.97, 1.03],
+            ("S42", "slowest latency over one reader's") => [0.0, 1.33],
+            ("S42", _) => [0.75, 99.0],
+            _ => FIVE_PERCENT,
+        }
+    });
+}
