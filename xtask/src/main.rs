@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask wider [--full]`, `fuzz-build`, `mutants [NAME | --check]`, `package`,
+//! Chores of the repository: `cargo xtask wider [--full]`, `fuzz-build`, `mutants [NAME | --check | --statements]`, `package`,
 //! `time-left`, `statements`, `rooms` and `size`.
 //!
 //! Must not know: how pump works, beyond the texts that the planted bugs replace.
@@ -26,6 +26,8 @@ cargo xtask wider [--full]    the suites that need root, loop mounts, Debian pac
                               fuzz target, kept in bench/soak
 cargo xtask fuzz-build        builds the fuzz targets, which `wider` does otherwise
 cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
+cargo xtask mutants S7        makes a statement false, as docs/statements.toml says, and shows that its test fails;
+                              --statements: all that have a mutation
 cargo xtask mutants --check   only looks whether every mutant still has its place
 cargo xtask package           builds a static program, a Debian package and checksums under target/packages
 cargo xtask time-left         records fifty copies for the judge of the time left: bench/time-left.ndjson, 30 minutes
@@ -52,6 +54,8 @@ fn run() -> Result<()> {
         ["fuzz-build"] => wider::build_fuzz_targets(&root()),
         ["mutants"] => mutants::run(&root(), None),
         ["mutants", "--check"] => mutants::check(&root()),
+        ["mutants", "--statements"] => mutants::run_statements(&root(), None),
+        ["mutants", id] if statements::is_id(id) => mutants::run_statements(&root(), Some(id)),
         ["mutants", name] => mutants::run(&root(), Some(name)),
         ["package"] => package::run(&root()),
         ["time-left"] => time_left::record(&root()),

@@ -12,7 +12,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use table::{MUTANTS, Mutant};
+use table::MUTANTS;
+pub use table::Mutant;
+
+use crate::statements::{self, Mutation};
 
 /// Seconds after which a run counts as caught, because a bug may keep the loop from ending; building included.
 /// Without a bug the slower of the two suites takes about a minute on two cores.
@@ -77,6 +80,46 @@ pub fn run(root: &Path, name: Option<&str>) -> Result<()> {
 }
 
 const SURVIVED: &str = "–";
+
+/// Makes a statement false by its mutation, or all that have one, and shows that the test it names fails.
+pub fn run_statements(root: &Path, id: Option<&str>) -> Result<()> {
+    let mutations = statements::mutations(root)?;
+    let chosen: Vec<&(String, Mutation)> =
+        mutations.iter().filter(|(own, _)| id.is_none_or(|id| id == own)).collect();
+    ensure!(!chosen.is_empty(), "{} has no mutation", id.unwrap_or("no statement"));
+    let copy = Copy::new(root)?;
+    let mut survivors = Vec::new();
+    for (id, mutation) in chosen {
+        let line = test_line(root, &mutation.fails)?;
+        let verdict = copy.with(&mutation.mutant(id), |copy| copy.verdict(&line))??;
+        let cell = cell_text(&verdict, &mutation.mutant(id))?;
+        println!("| {id} | {cell} | {line} |");
+        if cell == SURVIVED {
+            survivors.push(id.as_str());
+        }
+    }
+    ensure!(survivors.is_empty(), "still shown when they are false: {}", survivors.join(", "));
+    Ok(())
+}
+
+/// The command that runs the one test of `file::name`.
+fn test_line(root: &Path, test: &str) -> Result<String> {
+    let (file, name) = test.split_once("::").context("file::name")?;
+    let folder =
+        Path::new(file).ancestors().skip(1).find(|folder| root.join(folder).join("Cargo.toml").is_file());
+    let folder = folder.with_context(|| format!("{file}: no package"))?;
+    let manifest = fs::read_to_string(root.join(folder).join("Cargo.toml"))?;
+    let named = manifest.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    let package = named.with_context(|| format!("{}: no name", folder.display()))?;
+    let rest = Path::new(file).strip_prefix(folder)?;
+    let mut parts = rest.iter().map(|part| part.to_string_lossy());
+    let target = match (parts.next().as_deref(), parts.next()) {
+        (Some("tests"), Some(target)) => format!("--test {}", target.trim_end_matches(".rs")),
+        _ if root.join(folder).join("src/lib.rs").is_file() => "--lib".into(),
+        _ => "--bins".into(),
+    };
+    Ok(format!("cargo test -p {package} {target} {name}"))
+}
 
 fn cell_text(verdict: &Verdict, mutant: &Mutant) -> Result<String> {
     Ok(match verdict {
@@ -232,6 +275,18 @@ mod tests {
             assert_ne!(mutant.find, mutant.replacement, "{}", mutant.name);
             let same = MUTANTS[..index].iter().find(|other| other.name == mutant.name);
             assert!(same.is_none(), "two planted bugs are called {}", mutant.name);
+        }
+    }
+
+    #[test]
+    fn the_command_of_a_test_names_its_package_and_target() {
+        for (test, line) in [
+            ("crates/core/src/pump.rs::one", "cargo test -p datapump-core --lib one"),
+            ("crates/core/tests/copy_loop.rs::one", "cargo test -p datapump-core --test copy_loop one"),
+            ("crates/cli/tests/ordinary/lab/cost.rs::one", "cargo test -p pump --test ordinary one"),
+            ("crates/cli/src/args.rs::one", "cargo test -p pump --bins one"),
+        ] {
+            assert_eq!(super::test_line(&crate::root(), test).unwrap(), line);
         }
     }
 

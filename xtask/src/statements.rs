@@ -12,6 +12,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
+use crate::mutants::Mutant;
+
 const LIST: &str = "docs/statements.toml";
 const PAGE: &str = "docs/statements.md";
 /// The reference has so many.
@@ -45,6 +47,28 @@ struct ListedStatement {
     as_of: Option<String>,
     pending: Option<String>,
     reason: Option<String>,
+    mutation: Option<Mutation>,
+}
+
+/// A change of the program that makes a statement false, and the test that fails then.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mutation {
+    /// The file that has the text exactly once.
+    file: String,
+    /// The right text.
+    find: String,
+    /// The wrong one.
+    replacement: String,
+    /// One of the statement's tests.
+    pub fails: String,
+}
+
+impl Mutation {
+    /// As a bug that can be put into a copy of the tree.
+    pub fn mutant<'own>(&'own self, id: &'own str) -> Mutant<'own> {
+        Mutant { name: id, place: &self.file, find: &self.find, replacement: &self.replacement }
+    }
 }
 
 /// The list as it is written.
@@ -64,6 +88,17 @@ pub fn write(root: &Path) -> Result<()> {
     fs::write(root.join(PAGE), page::page(&list)).with_context(|| format!("write {PAGE}"))?;
     println!("{PAGE}: {} statements", list.len());
     Ok(())
+}
+
+/// Whether it names a statement: `S7`.
+pub fn is_id(text: &str) -> bool {
+    text.strip_prefix('S').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// The statements that have a mutation, and it.
+pub fn mutations(root: &Path) -> Result<Vec<(String, Mutation)>> {
+    let found = read(root)?.into_iter();
+    Ok(found.filter_map(|statement| Some((statement.id, statement.mutation?))).collect())
 }
 
 fn read(root: &Path) -> Result<Vec<ListedStatement>> {
@@ -88,6 +123,8 @@ fn violations(list: &[ListedStatement], root: &Path) -> Vec<String> {
         statement.tests.iter().filter_map(|test| files.without_test(test)).for_each(&mut tell);
         statement.studies.iter().filter_map(|study| without_study(study, root)).for_each(&mut tell);
         statement.rows.iter().filter_map(|rows| without_rows(rows, root)).for_each(&mut tell);
+        let mutation = statement.mutation.as_ref();
+        mutation.into_iter().filter_map(|it| files.without_place(it, &statement.tests)).for_each(&mut tell);
     }
     if list.len() != STATEMENTS {
         found.push(format!("{} statements, and the reference has {STATEMENTS}", list.len()));
@@ -137,6 +174,20 @@ impl SourceFiles<'_> {
         let root = self.root;
         let read = || fs::read_to_string(root.join(path)).ok();
         self.texts.entry(path.into()).or_insert_with(read).as_deref()
+    }
+
+    /// The error in a mutation, if any.
+    fn without_place(&mut self, mutation: &Mutation, tests: &[String]) -> Option<String> {
+        let Mutation { file, find, replacement, fails } = mutation;
+        let count = self.text(file).map_or(0, |text| text.matches(find.as_str()).count());
+        match count {
+            1 if !tests.contains(fails) => {
+                Some(format!("its mutation fails `{fails}`, which is none of its tests"))
+            }
+            1 if find == replacement => Some("its mutation changes nothing".into()),
+            1 => None,
+            count => Some(format!("its mutation has {count} places in {file}, not one: `{find}`")),
+        }
     }
 
     /// The error in `path::name`, if any.

@@ -3,15 +3,15 @@
 //! Must not know: how they are planted and caught.
 
 /// A planted bug.
-pub struct Mutant {
+pub struct Mutant<'text> {
     /// The bug, in words.
-    pub name: &'static str,
+    pub name: &'text str,
     /// The folder or file in which the text stands exactly once.
-    pub place: &'static str,
+    pub place: &'text str,
     /// The right text.
-    pub find: &'static str,
+    pub find: &'text str,
     /// The wrong one.
-    pub replacement: &'static str,
+    pub replacement: &'text str,
 }
 
 const CORE: &str = "crates/core/src";

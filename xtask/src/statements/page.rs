@@ -2,7 +2,7 @@
 //!
 //! Must not know: whether what the list names is there.
 
-use super::{CheckedBy, ListedStatement};
+use super::{CheckedBy, ListedStatement, Mutation};
 
 /// The page of a list.
 pub fn page(list: &[ListedStatement]) -> String {
@@ -10,6 +10,8 @@ pub fn page(list: &[ListedStatement]) -> String {
     let shown = count(ListedStatement::is_shown);
     let pending = count(|statement| statement.pending.is_some());
     let rows: String = list.iter().map(row).collect();
+    let mutations: String = list.iter().filter_map(mutation).collect();
+    let mutated = count(|statement| statement.mutation.is_some());
     format!(
         "\
 # Statements
@@ -31,7 +33,15 @@ reason, and when a test, a study or rows that it names are gone.
 
 | | statement | checked | by | last result |
 |---|---|---|---|---|
-{rows}",
+{rows}
+## What would make them false
+
+For {mutated} of them a change of the program, and the test of the statement that fails with it. `cargo xtask mutants S6`
+makes the change in a copy of the tree and runs that test.
+
+| | file | text | replaced by | fails |
+|---|---|---|---|---|
+{mutations}",
         list.len(),
     )
 }
@@ -64,6 +74,19 @@ fn row(statement: &ListedStatement) -> String {
     let result = if result.is_empty() { "-".into() } else { result.join("; ") };
     let cells = [id.clone(), says.clone(), kinds.join(", "), by(statement), result];
     format!("| {} |\n", cells.map(|cell| cell.replace('|', "\\|")).join(" | "))
+}
+
+/// The row of a mutation.
+fn mutation(statement: &ListedStatement) -> Option<String> {
+    let Mutation { file, find, replacement, fails } = statement.mutation.as_ref()?;
+    let name = fails.split_once("::").map_or("", |(_, name)| name);
+    let code = |text: &str| match text.trim() {
+        "" => "nothing".into(),
+        text => format!("`{}`", text.replace('\n', " ").replace('|', "\\|")),
+    };
+    let cells =
+        [&statement.id, &format!("[{file}](../{file})"), &code(find), &code(replacement), &name.to_string()];
+    Some(format!("| {} |\n", cells.map(String::as_str).join(" | ")))
 }
 
 /// Everything that shows it.
