@@ -42,6 +42,20 @@ fn s44_every_cell_of_the_grid_is_there_once_with_its_interval_or_a_reason() {
     }
 }
 
+/// In the whole grid a combination that the file system refuses has its reason, and no figure.
+#[test]
+fn s44_a_refused_combination_has_a_reason_and_no_figure() {
+    let summary = view(&[kept("seqio-full.jsonl")], false).expect("rows");
+    let [study] = &summary.studies[..] else { panic!("one study: {}", summary.studies.len()) };
+    let refused: Vec<_> = study.cells.iter().filter(|cell| cell.completed == 0).collect();
+    assert!(refused.len() > 20 && study.cells.len() > 1600, "{} of {}", refused.len(), study.cells.len());
+    for cell in refused {
+        assert_eq!((cell.elapsed_ns, cell.bytes_per_second), (None, None), "{:?}", cell.asked);
+        let why = cell.message.as_deref().unwrap_or_default();
+        assert!(why.contains("direct I/O needs requests that are multiples of"), "{:?}: {why}", cell.asked);
+    }
+}
+
 fn curves(name: &str, caching: &str, operation: &str) -> Vec<PageCurve> {
     let level = |curve: &PageCurve, factor: &str| curve.asked.get(factor).map(Level::to_string);
     let is_meant = |curve: &PageCurve| {
