@@ -15,6 +15,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::judge::cost::CpuBy;
 use crate::judge::stats;
 use crate::row::{DisturbedRows, Row, read_rows, undisturbed};
 use crate::study::Level;
@@ -46,6 +47,8 @@ pub const ALPHA: f64 = 0.05;
 pub struct Comparison {
     /// The compared metric.
     pub metric: Metric,
+    /// The measure of CPU time, where that is compared.
+    pub cpu_by: Option<CpuBy>,
     /// What times are in proportion to.
     pub normalise: Option<Normalise>,
     /// The unit of the medians.
@@ -125,6 +128,8 @@ pub struct Yardstick {
     pub normalise: Option<Normalise>,
     /// Whether disturbed runs are compared, too.
     pub keep_disturbed: bool,
+    /// The measure of CPU time; that which the rows of both sides are judged by if none is given.
+    pub cpu: Option<CpuBy>,
 }
 
 /// Compares two files of rows.
@@ -175,12 +180,11 @@ impl Comparison {
 
     fn of_taken(files: [String; 2], rows: [&[Row]; 2], by: Yardstick) -> anyhow::Result<Comparison> {
         let Some(normalise) = by.normalise else {
-            return Ok(Comparison::from_files(files, rows, by.metric)?.unless(facts::obstacle(rows, false)));
+            return Ok(Comparison::from_files(files, rows, by)?.unless(facts::obstacle(rows, false)));
         };
         normalise.check(by.metric)?;
         let ([a, b], note) = normalise.rows(rows)?;
-        let mut comparison =
-            Comparison::from_files(files, [&a, &b], by.metric)?.unless(facts::obstacle(rows, true));
+        let mut comparison = Comparison::from_files(files, [&a, &b], by)?.unless(facts::obstacle(rows, true));
         comparison.normalise = Some(normalise);
         comparison.notes.push(note);
         Ok(comparison)
@@ -197,18 +201,24 @@ impl Comparison {
     }
 
     /// Compares rows; the names stand for the files.
-    pub(crate) fn from_files(
+    pub(crate) fn from_files<'rows>(
         files: [String; 2],
-        rows: [&[Row]; 2],
-        metric: Metric,
+        rows: [&'rows [Row]; 2],
+        by: Yardstick,
     ) -> Result<Comparison, NothingInCommon> {
+        let metric = by.metric;
+        // Without any measure no row has a value.
+        let cpu_by = by.cpu.or_else(|| CpuBy::of_sides(rows)).unwrap_or_default();
         let sides = rows.map(by_cell);
         let both: Vec<(ComparedCell<'_>, [&Vec<&Row>; 2])> =
             sides[0].iter().filter_map(|(cell, ours)| Some((*cell, [ours, sides[1].get(cell)?]))).collect();
         let side = |at: usize| both.iter().flat_map(move |(_, rows)| rows[at].iter().copied());
         let compared_by = ComparedBy::from_rows([side(0), side(1)]);
-        let mut found: Vec<FoundCell<'_>> =
-            both.iter().map(|(cell, rows)| FoundCell::from_rows(*cell, *rows, metric, compared_by)).collect();
+        let cell = |(cell, rows): &(ComparedCell<'rows>, [&Vec<&'rows Row>; 2])| {
+            let values = rows.map(|rows| CellValues::from_rows(rows, metric, cpu_by));
+            FoundCell::from_values(*cell, values, compared_by)
+        };
+        let mut found: Vec<FoundCell<'_>> = both.iter().map(cell).collect();
         found.sort_by(|one, other| by_levels(one.cell, other.cell));
         if found.is_empty() {
             return Err(NothingInCommon::from_files(&files, &sides));
@@ -218,9 +228,10 @@ impl Comparison {
         let alpha = ALPHA / at_once.max(1) as f64;
         Ok(Comparison {
             metric,
+            cpu_by: metric.is_cpu_time().then_some(cpu_by),
             normalise: None,
             unit: metric.unit(),
-            ratio_is: format!("{metric} of A / {metric} of B; above 1 B {}", metric.better()),
+            ratio_is: format!("{metric} of A / {metric} of B; above 1 B {}", metric.better(cpu_by)),
             facts: facts::facts(rows),
             compared_by,
             at_once,
@@ -253,13 +264,11 @@ fn by_levels(one: ComparedCell<'_>, other: ComparedCell<'_>) -> Ordering {
 }
 
 impl<'rows> FoundCell<'rows> {
-    fn from_rows(
+    fn from_values(
         cell: ComparedCell<'rows>,
-        rows: [&Vec<&'rows Row>; 2],
-        metric: Metric,
+        values: [CellValues<'rows>; 2],
         by: ComparedBy,
     ) -> FoundCell<'rows> {
-        let values = rows.map(|rows| CellValues::from_rows(rows, metric));
         let units = CellUnits::from_values([&values[0], &values[1]], by);
         FoundCell { cell, values, units }
     }

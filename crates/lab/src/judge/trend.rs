@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::judge::compare::{Comparison, Metric, NothingInCommon, Yardstick, read_side};
+use crate::judge::cost::CpuBy;
 use crate::row::Row;
 use crate::study::BINARY;
 
@@ -94,6 +95,8 @@ impl Trend {
             }
         }?;
         let sides = by_version(rows);
+        // One measure for all changes.
+        let by = Yardstick { cpu: by.cpu.or_else(|| CpuBy::of_sides(&sides)), ..by };
         let versions: Vec<TrendVersion> = sides.iter().map(|rows| TrendVersion::from_rows(rows)).collect();
         let changes = sides.windows(2).zip(versions.windows(2)).map(|(sides, versions)| {
             let [from, to] = versions else { unreachable!("windows of two") };

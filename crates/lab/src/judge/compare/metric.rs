@@ -22,7 +22,7 @@ pub enum Metric {
     Elapsed,
     /// Wall time for a byte: for runs that moved different amounts.
     ElapsedPerByte,
-    /// CPU time of the process or the command, user and system.
+    /// CPU time, by the measure that the rows of both sides are judged by.
     Cpu,
     /// That for a byte.
     CpuPerByte,
@@ -50,9 +50,10 @@ fn elapsed_ns(row: &Row) -> Option<f64> {
 }
 
 impl Metric {
-    /// The value of a row; `None` if it was not measured. A value of 0 was too small to be measured.
-    pub fn value_in(self, row: &Row) -> Option<f64> {
-        let cpu = || cpu_ns(row, CpuBy::Process);
+    /// The value of a row, CPU time by this measure; `None` if it was not measured. A value of 0 was too small to be
+    /// measured.
+    pub fn value_in(self, row: &Row, by: CpuBy) -> Option<f64> {
+        let cpu = || cpu_ns(row, by);
         let value = match self {
             Metric::Elapsed => elapsed_ns(row)?,
             Metric::ElapsedPerByte => elapsed_ns(row)? / row.bytes as f64,
@@ -68,6 +69,11 @@ impl Metric {
     /// Whether it grows with the bytes that are moved.
     pub fn grows_with_bytes(self) -> bool {
         matches!(self, Metric::Elapsed | Metric::Cpu | Metric::MachineCpu)
+    }
+
+    /// Whether there are several measures of it.
+    pub fn is_cpu_time(self) -> bool {
+        matches!(self, Metric::Cpu | Metric::CpuPerByte | Metric::CpuPerRequest)
     }
 
     /// The unit of its values.
@@ -89,14 +95,14 @@ impl Metric {
         }
     }
 
-    /// What a ratio above 1 says of B.
-    pub fn better(self) -> &'static str {
+    /// What a ratio above 1 says of B, with CPU time by this measure.
+    pub fn better(self, by: CpuBy) -> String {
         match self {
-            Metric::Elapsed | Metric::ElapsedPerByte => "is faster",
-            Metric::Memory => "takes less memory",
-            Metric::MachineCpu => "takes less CPU time of the whole machine",
+            Metric::Elapsed | Metric::ElapsedPerByte => "is faster".into(),
+            Metric::Memory => "takes less memory".into(),
+            Metric::MachineCpu => format!("takes less CPU time {}", CpuBy::Machine.words()),
             Metric::Cpu | Metric::CpuPerByte | Metric::CpuPerRequest => {
-                "takes less CPU time of the process (user and system)"
+                format!("takes less CPU time {}", by.words())
             }
         }
     }
@@ -131,6 +137,7 @@ mod tests {
 
     #[test]
     fn every_metric_has_its_name_and_value() {
+        let by = CpuBy::Process;
         let row = Row {
             bytes: 1000,
             requests: Some(4),
@@ -151,21 +158,25 @@ mod tests {
             ("memory", 4096.0, "4.0 KiB"),
         ] {
             let metric: Metric = name.parse().expect(name);
-            assert_eq!((metric.to_string().as_str(), metric.value_in(&row)), (name, Some(value)), "{name}");
+            assert_eq!(
+                (metric.to_string().as_str(), metric.value_in(&row, by)),
+                (name, Some(value)),
+                "{name}"
+            );
             assert_eq!(metric.words(value), words, "{name}");
             assert_eq!(serde_json::to_value(metric).expect("JSON"), name);
             let none = Row { user_ns: None, elapsed_ns: 0, ..Row::default() };
-            assert_eq!(metric.value_in(&none), None, "{name}");
+            assert_eq!(metric.value_in(&none, by), None, "{name}");
         }
         let readers = [3000, 5000].map(|ns| ReaderRow { elapsed_ns: Some(ns), ..completed() });
         let started =
             Row { elapsed_ns: 90_000, bytes: 1000, readers: Some(readers.into()), ..Row::default() };
         assert_eq!(
-            Metric::Elapsed.value_in(&started).map(f64::round),
+            Metric::Elapsed.value_in(&started, by).map(f64::round),
             Some(4000.0),
             "what was set up before is not in it"
         );
-        assert_eq!(Metric::ElapsedPerByte.value_in(&started).map(f64::round), Some(4.0));
+        assert_eq!(Metric::ElapsedPerByte.value_in(&started, by).map(f64::round), Some(4.0));
         let error = "speed".parse::<Metric>().expect_err("no metric");
         assert!(
             error.starts_with("'speed' cannot be compared; write elapsed, elapsed-per-byte, cpu"),

@@ -35,7 +35,7 @@ fn file(cells: usize, rounds: u32, random: &mut Random, factor: impl Fn(usize) -
 }
 
 fn compared(a: &[Row], b: &[Row]) -> Comparison {
-    Comparison::from_files(["a".into(), "b".into()], [a, b], Metric::Elapsed).expect("cells in common")
+    Comparison::from_files(["a".into(), "b".into()], [a, b], Yardstick::default()).expect("cells in common")
 }
 
 /// A level without a word and no such factor look alike, and are two cells.
@@ -213,10 +213,40 @@ fn fewer_than_three_runs_have_no_interval() {
         assert_eq!((overall.why, overall == comparison.cells[0].judged), (why, true), "{rounds}");
         assert!(overall.ratio.is_some_and(|ratio| (1.7..2.3).contains(&ratio)), "{rounds}: {overall:?}");
     }
-    let cpu =
-        Comparison::from_files(["a".into(), "b".into()], [&[row(0, 0, 1.0)], &[row(0, 0, 1.0)]], Metric::Cpu);
-    let overall = cpu.expect("a cell").overall;
+    let overall = compared_by_cpu(&[row(0, 0, 1.0)], &[row(0, 0, 1.0)]).overall;
     assert_eq!((overall.why, overall.ratio), (Some(Unjudged::NotMeasured), None));
+}
+
+fn compared_by_cpu(a: &[Row], b: &[Row]) -> Comparison {
+    let by = Yardstick { metric: Metric::Cpu, ..Yardstick::default() };
+    Comparison::from_files(["a".into(), "b".into()], [a, b], by).expect("cells in common")
+}
+
+/// The soaker's count where each cell of both sides has it, the process's else, never one of A beside the other of B.
+#[test]
+fn both_sides_are_compared_by_one_measure_of_cpu_time() {
+    let of = |cpu_ns: u64, soaked: bool| -> Vec<Row> {
+        let with_cpu = |row: Row| Row {
+            user_ns: Some(cpu_ns),
+            system_ns: Some(0),
+            cpus: 2,
+            soaked_ns: soaked.then_some(2 * row.elapsed_ns - 3 * cpu_ns),
+            ..row
+        };
+        (0..5).map(|round| with_cpu(row(0, round, 1e9))).collect()
+    };
+    for (a, b, by, median) in [
+        (of(1_000, true), of(1_000, true), CpuBy::Soaker, 3_000.0),
+        (of(1_000, true), of(1_000, false), CpuBy::Process, 1_000.0),
+        (of(1_000, false), of(1_000, false), CpuBy::Process, 1_000.0),
+    ] {
+        let comparison = compared_by_cpu(&a, &b);
+        assert_eq!(comparison.cpu_by, Some(by));
+        let [cell] = &comparison.cells[..] else { panic!("one cell: {comparison:?}") };
+        assert_eq!((cell.a_median, cell.b_median), (Some(median), Some(median)), "{by}");
+        assert!(comparison.ratio_is.contains(by.words()), "{}", comparison.ratio_is);
+    }
+    assert_eq!(compared(&of(1_000, true), &of(1_000, true)).cpu_by, None, "no CPU time is compared");
 }
 
 #[test]
@@ -230,8 +260,9 @@ fn files_without_a_common_cell_are_refused_with_what_they_have() {
         (vec![row(77, 0, 1.0)], "grid (depth=5) and 3 more; b.jsonl has grid (depth=77). Give two files"),
     ] {
         let files = ["a.jsonl", "b.jsonl"].map(String::from);
-        let error =
-            Comparison::from_files(files, [&many, &b], Metric::Elapsed).expect_err("refused").to_string();
+        let error = Comparison::from_files(files, [&many, &b], Yardstick::default())
+            .expect_err("refused")
+            .to_string();
         assert!(
             error.starts_with("no cell is in both files: a.jsonl has ") && error.contains(hint),
             "{error}"

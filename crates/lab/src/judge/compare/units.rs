@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Metric;
+use crate::judge::cost::CpuBy;
 use crate::judge::stats::{Estimate, mean, median, trimmed_mean};
 use crate::row::Row;
 
@@ -48,11 +49,11 @@ impl ComparedBy {
 }
 
 impl<'rows> CellValues<'rows> {
-    /// The values of completed runs.
-    pub fn from_rows(rows: &[&'rows Row], metric: Metric) -> CellValues<'rows> {
+    /// The values of completed runs, CPU time by this measure.
+    pub fn from_rows(rows: &[&'rows Row], metric: Metric, cpu_by: CpuBy) -> CellValues<'rows> {
         let mut values = CellValues::default();
         for row in rows.iter().filter(|row| row.is_completed()) {
-            if let Some(value) = metric.value_in(row) {
+            if let Some(value) = metric.value_in(row, cpu_by) {
                 values.0.entry((&row.session, row.seed, row.repeat)).or_default().push(value);
             }
         }

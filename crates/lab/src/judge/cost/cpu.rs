@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use datapump::BillHost;
+use datapump::{BillHost, Billed, CpuStage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,23 +29,29 @@ pub enum CpuBy {
     /// What the kernel counts for the whole machine.
     #[serde(rename = "machine")]
     Machine,
-    /// The bill of one host of a copy between two: what tells the sender's from the receiver's.
-    #[serde(rename = "bill")]
-    Bill,
 }
 
 impl CpuBy {
-    /// Those that count both ends of a run together, the first choice at the front.
+    /// All of them, the first choice at the front.
     pub const ALL: [CpuBy; 3] = [CpuBy::Soaker, CpuBy::Process, CpuBy::Machine];
 
     /// The measure by which these rows are judged: that which the most cells have, the first of equal ones. Runs with
     /// the soaker and without are one cell. `None` if no completed row has any.
     pub fn of_rows<'rows>(rows: impl IntoIterator<Item = &'rows Row>) -> Option<CpuBy> {
-        let mut cells: BTreeMap<(&str, BTreeMap<&String, &Level>), [bool; 3]> = BTreeMap::new();
-        for row in rows.into_iter().filter(|row| row.is_completed()) {
-            let asked = row.asked.iter().filter(|(factor, _)| *factor != SOAKER).collect();
-            let has = cells.entry((&row.study, asked)).or_default();
-            CpuBy::ALL.iter().zip(has).for_each(|(by, has)| *has |= cpu_ns(row, *by).is_some());
+        CpuBy::of_sides([rows])
+    }
+
+    /// The same of rows that are set against each other: the cells of each side count for themselves.
+    pub fn of_sides<'rows, Rows: IntoIterator<Item = &'rows Row>>(
+        sides: impl IntoIterator<Item = Rows>,
+    ) -> Option<CpuBy> {
+        let mut cells: BTreeMap<(usize, &str, BTreeMap<&String, &Level>), [bool; 3]> = BTreeMap::new();
+        for (side, rows) in sides.into_iter().enumerate() {
+            for row in rows.into_iter().filter(|row| row.is_completed()) {
+                let asked = row.asked.iter().filter(|(factor, _)| *factor != SOAKER).collect();
+                let has = cells.entry((side, &row.study, asked)).or_default();
+                CpuBy::ALL.iter().zip(has).for_each(|(by, has)| *has |= cpu_ns(row, *by).is_some());
+            }
         }
         let count = |at: usize| cells.values().filter(|has| has[at]).count();
         let counts = [0, 1, 2].map(count);
@@ -59,7 +65,6 @@ impl CpuBy {
             CpuBy::Soaker => "by the soaker",
             CpuBy::Machine => "of the whole machine",
             CpuBy::Process => "of the process (user and system)",
-            CpuBy::Bill => "by its bill",
         }
     }
 }
@@ -70,7 +75,6 @@ impl fmt::Display for CpuBy {
             CpuBy::Soaker => "soaker",
             CpuBy::Process => "process",
             CpuBy::Machine => "machine",
-            CpuBy::Bill => "bill",
         })
     }
 }
@@ -84,18 +88,21 @@ impl FromStr for CpuBy {
     }
 }
 
-/// CPU time in nanoseconds of one side of a copy between two hosts; `None` if the row has not the bill of both.
-pub fn side_cpu_ns(row: &Row, side: BillHost) -> Option<f64> {
+/// CPU time in nanoseconds of one side of a copy between two hosts, from its bill: of the process alone, or with the
+/// kernel's threads where the measure has them, too. `None` if the row has not the bill of both. Where both sides are on one
+/// host, the sender's bill has the kernel's threads of both.
+pub fn side_cpu_ns(row: &Row, side: BillHost, by: CpuBy) -> Option<f64> {
     let stages = &row.report.as_ref()?.bill.as_ref()?.stages;
     let of = |side: BillHost| stages.iter().filter(move |billed| billed.host == side);
     let has_both = [BillHost::Sender, BillHost::Receiver].iter().all(|&side| of(side).next().is_some());
-    has_both.then(|| of(side).map(|billed| billed.cpu_seconds).sum::<f64>() * 1e9)
+    let counts = |billed: &&Billed| by != CpuBy::Process || billed.stage != CpuStage::KernelThreads;
+    has_both.then(|| of(side).filter(counts).map(|billed| billed.cpu_seconds).sum::<f64>() * 1e9)
 }
 
 /// Whether the row is of a copy between two hosts that cannot be told apart in it.
 pub fn lacks_sides(row: &Row) -> bool {
     let is_of_two = row.report.as_ref().is_some_and(|report| report.cpu_far.is_some());
-    is_of_two && side_cpu_ns(row, BillHost::Sender).is_none()
+    is_of_two && side_cpu_ns(row, BillHost::Sender, CpuBy::Process).is_none()
 }
 
 /// CPU time of a run in nanoseconds by this measure; `None` if the row does not have it. While the soaker runs the
@@ -110,7 +117,6 @@ pub fn cpu_ns(row: &Row, by: CpuBy) -> Option<f64> {
         (CpuBy::Machine, None) => row.machine_cpu_ns.map(|ns| ns as f64),
         (CpuBy::Machine, Some(_)) => None,
         (CpuBy::Process, _) => Some(row.user_ns? as f64 + row.system_ns? as f64),
-        (CpuBy::Bill, _) => None,
     }
 }
 

@@ -148,8 +148,8 @@ impl Fits {
                 Err(why) => none = none.or(Some(why)),
             }
         }
-        for (side, fit) in costs::of_sides(rows) {
-            add(CpuBy::Bill, Some(side), fit);
+        if let Some(&by) = by.first() {
+            costs::of_sides(rows, by).for_each(|(side, fit)| add(by, Some(side), fit));
         }
         if !fitted {
             let why = none.unwrap_or_else(|| "no measure of CPU time is there for every request size".into());

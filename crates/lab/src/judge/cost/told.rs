@@ -27,7 +27,7 @@ impl fmt::Display for Fits {
 
 impl fmt::Display for GroupFit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = self.side.map_or(String::new(), |side| format!(" of the {side}"));
+        let side = self.side.map_or(String::new(), |side| format!(" of the {side} by its bill,"));
         let by = self.cpu_by.map_or(String::new(), |by| format!(", CPU time{side} {}", by.words()));
         match &self.fit {
             Fit::Cost(fit) => {

@@ -38,6 +38,6 @@ impl YardstickArguments {
     /// What was asked for.
     pub fn yardstick(&self) -> Yardstick {
         let DisturbedArguments { keep_disturbed } = self.disturbed;
-        Yardstick { metric: self.metric, normalise: self.normalise, keep_disturbed }
+        Yardstick { metric: self.metric, normalise: self.normalise, keep_disturbed, cpu: None }
     }
 }

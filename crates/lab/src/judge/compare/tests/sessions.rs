@@ -66,8 +66,12 @@ impl Counted {
             random.shuffle(&mut order);
             let [a, b] = [&order[..3], &order[3..6]]
                 .map(|some| some.iter().flat_map(|&at| sessions[at].clone()).collect::<Vec<Row>>());
-            let comparison =
-                Comparison::from_files(["a".into(), "b".into()], [&a, &b], metric).expect("cells in common");
+            let comparison = Comparison::from_files(
+                ["a".into(), "b".into()],
+                [&a, &b],
+                Yardstick { metric, ..Yardstick::default() },
+            )
+            .expect("cells in common");
             assert_eq!(comparison.compared_by, ComparedBy::Sessions);
             counted.verdicts += comparison.cells.len();
             counted.judged += comparison.cells.iter().filter(|cell| cell.judged.is_judged()).count();
@@ -202,7 +206,8 @@ fn kept_pairs(name: &str, metric: Metric) -> Vec<Vec<f64>> {
     let cells = a.iter().filter_map(|(cell, ours)| Some((ours, b.get(cell)?)));
     cells
         .map(|(ours, theirs)| {
-            let [ours, theirs] = [ours, theirs].map(|rows| CellValues::from_rows(rows, metric));
+            let [ours, theirs] =
+                [ours, theirs].map(|rows| CellValues::from_rows(rows, metric, CpuBy::Process));
             let pairs = CellUnits::from_values([&ours, &theirs], ComparedBy::Pairs).differences();
             let middle = stats::median(&pairs).expect("pairs");
             pairs.into_iter().map(|pair| pair - middle).collect()

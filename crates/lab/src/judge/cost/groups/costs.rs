@@ -93,8 +93,8 @@ pub(super) fn by_measure(rows: &[&Row], by: CpuBy) -> Result<Option<CostFit>, St
 }
 
 /// The fits of the sides whose bills are there at every request size.
-pub(super) fn of_sides(rows: &[&Row]) -> impl Iterator<Item = (BillHost, CostFit)> {
-    let fit = |side: BillHost| fitted(rows, |row| side_cpu_ns(row, side), "a bill").ok().flatten();
+pub(super) fn of_sides(rows: &[&Row], by: CpuBy) -> impl Iterator<Item = (BillHost, CostFit)> {
+    let fit = |side: BillHost| fitted(rows, |row| side_cpu_ns(row, side, by), "a bill").ok().flatten();
     [BillHost::Sender, BillHost::Receiver].map(|side| Some((side, fit(side)?))).into_iter().flatten()
 }
 

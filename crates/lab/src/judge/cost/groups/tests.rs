@@ -117,7 +117,7 @@ fn runs_of_two_amounts_are_fitted_with_a_cost_of_the_run() {
 
 #[test]
 fn each_side_of_copies_between_two_hosts_is_fitted_by_its_bill() {
-    use datapump::{Bill, BillHost, Billed, Report};
+    use datapump::{Bill, BillHost, Billed, CpuStage, Report};
     let billed = |row: Row| {
         let request = row.request_bytes().expect("a size") as f64;
         let bytes = row.bytes as f64;
@@ -126,7 +126,8 @@ fn each_side_of_copies_between_two_hosts_is_fitted_by_its_bill() {
             cpu_seconds: bytes * (cb + cr_us * 1000.0 / request) / 1e9,
             ..Billed::default()
         };
-        let stages = vec![line(BillHost::Sender, 1.0, 20.0), line(BillHost::Receiver, 3.0, 40.0)];
+        let kernel = Billed { stage: CpuStage::KernelThreads, ..line(BillHost::Sender, 7.0, 7.0) };
+        let stages = vec![line(BillHost::Sender, 1.0, 20.0), kernel, line(BillHost::Receiver, 3.0, 40.0)];
         let bill = Some(Bill { stages, ..Bill::default() });
         Row {
             report: Some(Box::new(Report {
@@ -147,7 +148,12 @@ fn each_side_of_copies_between_two_hosts_is_fitted_by_its_bill() {
     ]) {
         assert!(got.0 == expected.0 && is_near(got.1, expected.1), "{got:?} for {expected:?}");
     }
-    assert!(fits.to_string().contains("CPU time of the receiver by its bill"), "{fits}");
+    let text = fits.to_string();
+    assert!(text.contains("CPU time of the receiver by its bill, of the process"), "{text}");
+    let machine = fit_rows(&rows(billed), Model::Cost, false, Some(CpuBy::Machine));
+    let sender = machine.fits.iter().find(|group| group.side == Some(BillHost::Sender)).expect("a fit");
+    assert_eq!(sender.cpu_by, Some(CpuBy::Machine));
+    assert!(is_near(cost(sender), (8.0, 27.0)), "kernel threads are in it: {:?}", cost(sender));
     let without = |row: Row| {
         let mut row = billed(row);
         row.report.as_mut().expect("a report").bill = None;
