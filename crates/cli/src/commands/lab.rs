@@ -174,11 +174,12 @@ fn print_judged<'events>(
     mut events: Vec<EventLine<'events>>,
     words: &str,
     disturbed: &'events DisturbedRows,
+    status: Status,
     output: &Output,
 ) -> i32 {
-    let Some(note) = disturbed.words() else { return print_figures(&events, words, Status::Done, output) };
+    let Some(note) = disturbed.words() else { return print_figures(&events, words, status, output) };
     events.push(EventLine::Disturbed(disturbed));
-    print_figures(&events, &format!("{words}note: {note}\n"), Status::Done, output)
+    print_figures(&events, &format!("{words}note: {note}\n"), status, output)
 }
 
 /// Tells what is wrong with a file or with what was asked of it.

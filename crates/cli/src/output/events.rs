@@ -9,7 +9,7 @@ use datapump::{ChangeKind, Class, LimitedBy, Operation, Phase, Report};
 use datapump_lab::access::Accessed;
 use datapump_lab::advise::explain::{Part, PartName, advice::Cause};
 use datapump_lab::advise::pid::{Verdict, watched::Watched};
-use datapump_lab::advise::profile::{ChainForecast, Component, Machine, Profile, ProfileCheck};
+use datapump_lab::advise::profile::{ChainForecast, Component, JudgedCopies, Machine, Profile, ProfileCheck};
 use datapump_lab::advise::tune::Tuned;
 use datapump_lab::datagrams::{UdpLatency, UdpThroughput};
 use datapump_lab::judge::cost::{ApplicationCell, ChainPrediction, CpuBy, GroupFit, PipelineRow, Statement};
@@ -106,6 +106,8 @@ pub enum EventLine<'a> {
     Profile(ProfileLine<'a>),
     /// A forecast beside rows (pump lab predict --against).
     Against(&'a ProfileCheck),
+    /// Copies beside predictions from parts of the same rounds (pump lab predict --judge).
+    JudgedCopies(&'a JudgedCopies),
     /// What was written to show corruption, or found of it (pump lab scrub).
     Scrub(&'a Scrubbed),
     /// What a pass through a file did and cost (pump lab access).
@@ -120,7 +122,7 @@ pub enum EventLine<'a> {
     Application(&'a ApplicationCell),
     /// Where more of a request size or a depth stops helping (pump lab fit --model knee).
     Knee(&'a Knee),
-    /// How many runs of the rows were disturbed, if any (pump lab fit, profile, predict --against).
+    /// How many runs of the rows were disturbed, if any (pump lab fit, profile, predict --against and --judge).
     Disturbed(&'a DisturbedRows),
 }
 
@@ -135,14 +137,16 @@ pub struct ProfileLine<'a> {
     machine: &'a Machine,
     /// By which measure CPU time is counted, in all components.
     cpu_by: CpuBy,
+    /// CPU time of a wake-up, in microseconds; null if unknown.
+    wakeup_us: Option<f64>,
     /// What each component does.
     components: &'a [Component],
 }
 
 impl<'a> From<&'a Profile> for ProfileLine<'a> {
     fn from(profile: &'a Profile) -> ProfileLine<'a> {
-        let Profile { v: _, time, version, machine, cpu_by, components } = profile;
-        ProfileLine { time, version, machine, cpu_by: *cpu_by, components }
+        let Profile { v: _, time, version, machine, cpu_by, wakeup_us, components } = profile;
+        ProfileLine { time, version, machine, cpu_by: *cpu_by, wakeup_us: *wakeup_us, components }
     }
 }
 

@@ -1,9 +1,8 @@
-//! A machine's profile: what each component costs and allows here, from the isolated studies.
+//! A machine's profile: what each component costs and allows here, from the parts of the study `parts-and-whole`.
 //!
-//! Made in minutes, kept as a file, and used to predict copies before they are made. Must not know: command lines, how
-//! a study is run or a cost fitted.
+//! Made once, kept as a file, and used to predict copies before they are made. Must not know: command lines, how a
+//! study is run or a cost fitted.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,48 +11,36 @@ use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::cost::{CpuBy, FitPoint, Predictions, cpu_ns, fit_cost};
-use crate::judge::stats::median;
+use crate::judge::cost::{CpuBy, Predictions};
 use crate::probe::host::HostFacts;
 use crate::rig::files::replace;
 use crate::row::{DisturbedRows, Row, undisturbed_rows};
 use crate::session::quiet::QuietDisk;
+use crate::study::COMMAND;
 use crate::{RunArguments, run};
 
 mod against;
 mod chain;
+mod components;
+mod judged;
 mod messages;
 
 pub use against::{AgainstSize, ProfileCheck};
 pub use chain::ChainForecast;
+pub use judged::{CopyFigure, JudgedCopies, JudgedFigure};
 pub use messages::profile_text;
 
 /// Version of the form.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The request sizes: those of the whole copies that are predicted.
 const SIZES: &str = "32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB";
 /// What `quick` takes: to see that all works, not to measure.
 const QUICK_SIZES: &str = "64KiB,256KiB,1MiB";
-const REPEATS: u32 = 3;
-
-/// An isolated study, the component that it measures, and the factor that is held.
-struct Isolated {
-    study: &'static str,
-    component: &'static str,
-    held: (&'static str, &'static str),
-}
-
-const STUDIES: [Isolated; 5] = [
-    Isolated { study: "cpu", component: "pump", held: ("engine", "inline") },
-    Isolated { study: "network", component: "network", held: ("fill", "cold") },
-    Isolated { study: "disk-source", component: "disk_source", held: ("depth", "2") },
-    Isolated { study: "disk-sink", component: "disk_sink", held: ("depth", "2") },
-    Isolated { study: TWO_PROGRAMS, component: "disk_both", held: ("command", "both") },
-];
-
-/// The study whose runs are two programs at once.
-const TWO_PROGRAMS: &str = "disk-both";
+/// Bytes of a run, and what `quick` takes.
+const RUN_SIZE: &str = "1GiB";
+const QUICK_RUN_SIZE: &str = "128MiB";
+const REPEATS: u32 = 10;
 
 /// A profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +57,8 @@ pub struct Profile {
     /// By which measure CPU time is counted, in all components: by the process in older profiles.
     #[serde(default)]
     pub cpu_by: CpuBy,
+    /// CPU time of a wake-up, in microseconds: of a source, from one and four requests under way. Null if unknown.
+    pub wakeup_us: Option<f64>,
     /// What each component does.
     pub components: Vec<Component>,
 }
@@ -92,7 +81,8 @@ pub struct Machine {
     pub disk: Option<String>,
 }
 
-/// A component alone; an end contains the pump that moved its bytes, the network two.
+/// A component alone; an end contains the pump that moved its bytes, the network two. The CPU time of `sender` and
+/// `receiver` is that of one side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
@@ -131,6 +121,12 @@ pub struct Size {
     pub ns_per_byte: f64,
     /// Bandwidth.
     pub bytes_per_second: f64,
+    /// Between which factors of its mean the CPU time of the next run is, in nine of ten; null of fewer than three runs.
+    pub ns_per_byte_next: Option<[f64; 2]>,
+    /// The same of the bandwidth.
+    pub bytes_per_second_next: Option<[f64; 2]>,
+    /// How often a thread left its CPU to wait, for each request: each time it is woken up again. Null if unknown.
+    pub waits_per_request: Option<f64>,
 }
 
 /// The arguments of a profile.
@@ -170,9 +166,7 @@ pub fn make(arguments: &ProfileArguments) -> anyhow::Result<(Profile, DisturbedR
         std::fs::remove_file(&arguments.out)
             .with_context(|| format!("remove {}", arguments.out.display()))?;
     }
-    for isolated in &STUDIES {
-        run(study_arguments(arguments, isolated, &rows))?;
-    }
+    run(study_arguments(arguments, &rows))?;
     let (rows, disturbed) = undisturbed_rows(&rows, arguments.keep_disturbed)?;
     let folder = arguments.folder.as_deref().unwrap_or(Path::new("."));
     let profile = of_rows(&rows, folder, arguments.cpu)
@@ -201,12 +195,13 @@ fn refuse_other(out: &Path) -> anyhow::Result<()> {
     }
 }
 
-fn study_arguments(arguments: &ProfileArguments, isolated: &Isolated, rows: &Path) -> RunArguments {
-    let sizes = if arguments.quick { QUICK_SIZES } else { SIZES };
+fn study_arguments(arguments: &ProfileArguments, rows: &Path) -> RunArguments {
+    let (sizes, run_size) = if arguments.quick { (QUICK_SIZES, QUICK_RUN_SIZE) } else { (SIZES, RUN_SIZE) };
     let set = |name: &str, levels: &str| (name.to_string(), levels.split(',').map(String::from).collect());
+    let commands: Vec<&str> = components::commands().collect();
     RunArguments {
-        study: isolated.study.into(),
-        set: vec![set(isolated.held.0, isolated.held.1), set("request_size", sizes)],
+        study: components::STUDY.into(),
+        set: vec![set(COMMAND, &commands.join(",")), set("size", run_size), set("request_size", sizes)],
         repeats: Some(arguments.repeats.unwrap_or(REPEATS)),
         folder: arguments.folder.clone(),
         out: Some(rows.into()),
@@ -219,85 +214,15 @@ fn study_arguments(arguments: &ProfileArguments, isolated: &Isolated, rows: &Pat
 fn of_rows(rows: &[Row], folder: &Path, cpu: Option<CpuBy>) -> anyhow::Result<Profile> {
     // As in a fit of these rows; without any measure no component has a fit.
     let cpu_by = cpu.or_else(|| CpuBy::of_rows(rows)).unwrap_or_default();
-    let components = STUDIES.iter().map(|Isolated { study, component, held: (factor, level) }| {
-        // A profile that was stopped by another version may have held it elsewhere.
-        let is_held = |row: &Row| row.asked.get(*factor).is_none_or(|it| it.to_string() == *level);
-        let own: Vec<&Row> = rows.iter().filter(|row| row.study == *study && is_held(row)).collect();
-        if let Some(failed) = own.iter().find(|row| !row.is_completed()) {
-            let why = failed.message.as_deref().unwrap_or(&failed.outcome);
-            bail!("a run of the study {study} failed: {why}; mend that, remove its row and go on");
-        }
-        of_component(component, &own, cpu_by)
-    });
     Ok(Profile {
         v: VERSION,
         time: jiff::Timestamp::now().round(jiff::Unit::Second)?.to_string(),
         version: env!("CARGO_PKG_VERSION").into(),
         machine: Machine::with_folder(folder),
         cpu_by,
-        components: components.collect::<anyhow::Result<_>>()?,
+        wakeup_us: components::wakeup_us(rows, cpu_by)?,
+        components: components::of_rows(rows, cpu_by)?,
     })
-}
-
-fn of_component(component: &str, rows: &[&Row], by: CpuBy) -> anyhow::Result<Component> {
-    let sizes = by_size(rows)?;
-    let points: Vec<FitPoint> = sizes
-        .iter()
-        .flat_map(|(&size, rows)| rows.iter().map(move |row| (size, row)))
-        .filter_map(|(size, row)| {
-            let ns_per_byte = ns_per_byte(row, by)?;
-            Some(FitPoint { request_size_bytes: size as f64, ns_per_byte, run_bytes: None })
-        })
-        .collect();
-    let fit =
-        fit_cost(&points).map_err(|few| anyhow::anyhow!("{component}, by CPU time {}: {few}", by.words()))?;
-    let (cb, cr) = (fit.cb_ns_per_byte, fit.cr_us_per_request);
-    Ok(Component {
-        component: component.into(),
-        cb_ns_per_byte: cb.value,
-        cb_ns_per_byte_low: cb.low,
-        cb_ns_per_byte_high: cb.high,
-        cr_us_per_request: cr.value,
-        cr_us_per_request_low: cr.low,
-        cr_us_per_request_high: cr.high,
-        predictions: fit.predictions,
-        warning: fit.warning,
-        sizes: sizes.iter().map(|(&size, rows)| of_size(size, rows, by)).collect(),
-    })
-}
-
-fn by_size<'rows>(rows: &[&'rows Row]) -> anyhow::Result<BTreeMap<u64, Vec<&'rows Row>>> {
-    let mut sizes: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
-    for row in rows {
-        let size = row.request_bytes().map_err(|why| anyhow::anyhow!("a row of {}: {why}", row.study))?;
-        sizes.entry(size).or_default().push(row);
-    }
-    Ok(sizes)
-}
-
-fn of_size(request_size_bytes: u64, rows: &[&Row], by: CpuBy) -> Size {
-    let of = |figure: &dyn Fn(&Row) -> Option<f64>| {
-        let values: Vec<f64> = rows.iter().filter_map(|row| figure(row)).collect();
-        median(&values).unwrap_or(0.0)
-    };
-    Size {
-        request_size_bytes,
-        n: rows.len() as u32,
-        ns_per_byte: of(&|row| ns_per_byte(row, by)),
-        bytes_per_second: of(&|row| Some(bytes_per_second(row))),
-    }
-}
-
-fn ns_per_byte(row: &Row, by: CpuBy) -> Option<f64> {
-    Some(cpu_ns(row, by)? / row.bytes.max(1) as f64)
-}
-
-/// Until all was moved, and synced where it is: what a command takes to start is not part of a bandwidth. The report in
-/// a row is of one program.
-fn bytes_per_second(row: &Row) -> f64 {
-    let told = row.synced_ns.or(row.last_done_ns).filter(|_| row.study != TWO_PROGRAMS);
-    let ns = told.unwrap_or(row.elapsed_ns);
-    row.bytes as f64 * 1e9 / ns.max(1) as f64
 }
 
 impl Machine {

@@ -18,7 +18,7 @@ mod table;
 mod told;
 
 pub use chain::{ChainPrediction, PartsFile};
-pub use cpu::{CpuBy, cpu_ns};
+pub use cpu::{CpuBy, cpu_ns, side_cpu_ns};
 pub use fit::level_off::{LevelOff, MeasuredLatency, Readers, fit_level_off};
 pub(crate) use fit::line::FittedLine;
 pub use fit::{

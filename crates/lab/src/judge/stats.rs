@@ -11,7 +11,7 @@ use datapump_engine::sim::Random;
 mod estimate;
 mod knee;
 
-pub use estimate::{ESTIMATE_VALUES_MIN, Estimate, MeanInterval};
+pub use estimate::{ESTIMATE_VALUES_MIN, Estimate, MeanInterval, next_factors};
 pub(crate) use estimate::{student_quantile, trimmed_mean};
 pub use knee::{KNEE_SHARE, KneePlace, knee_place};
 

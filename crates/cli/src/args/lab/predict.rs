@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::{BoolishValueParser, OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args};
+use datapump_lab::judge::cost::CpuBy;
 
 use super::files::DisturbedArguments;
 use crate::args::copy::tuning::parse_request_size;
@@ -13,11 +14,12 @@ use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Predict a chain from its parts, or a pipeline in simulated time
 ///
-/// With --parts the CPU time of a chain: the sums of its parts' costs. With --pipeline the elapsed time and the
+/// With --parts the CPU time of a chain: the sums of its parts' costs. With --profile its bandwidth, too, and the interval
+/// in which nine of ten copies are. With --judge predictions are set against copies. With --pipeline the elapsed time and the
 /// bottleneck of copies between two devices. With --golden the published tables are recomputed and compared with what
 /// was printed.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("of").args(["parts", "profile", "pipeline", "golden"]).required(true))]
+#[command(group = ArgGroup::new("of").args(["parts", "profile", "judge", "pipeline", "golden"]).required(true))]
 pub struct LabPredictArguments {
     /// The table of parts
     ///
@@ -41,11 +43,30 @@ pub struct LabPredictArguments {
 
     /// Set the predictions of a profile against rows of whole copies
     ///
-    /// Rows of local-copy or network-copy that are younger than the profile. Default: none.
+    /// Rows of parts-and-whole that are younger than the profile: its copies of the chain. Default: none.
     ///
-    /// Example: pump lab predict --profile --chain disk_source,pump,disk_sink --against local-copy.jsonl
+    /// Example: pump lab predict --profile --chain disk_source,pump,disk_sink --against copies.jsonl
     #[arg(long, value_name = "ROWS", env = "PUMP_AGAINST", help_heading = WHAT, requires = "profile")]
     pub against: Option<PathBuf>,
+
+    /// Judge predictions by rows that have parts and copies of the same rounds
+    ///
+    /// Rows of the study parts-and-whole. Each copy is predicted from the parts, with the interval in which nine of ten
+    /// copies are to be; the errors stand beside those of a copy as the prediction of the next. It holds where the median
+    /// error is at most 1.25 times as large, the worst 1.5 times, and the bias within 5 %; status 1 if one does not.
+    /// Default: none.
+    ///
+    /// Example: pump lab predict --judge parts-and-whole.jsonl
+    #[arg(long, value_name = "ROWS", env = "PUMP_JUDGE", help_heading = WHAT)]
+    pub judge: Option<PathBuf>,
+
+    /// The measure of CPU time
+    ///
+    /// Of --judge: soaker, process or machine. Default: as in `pump lab fit` of the same rows.
+    ///
+    /// Example: pump lab predict --judge parts-and-whole.jsonl --cpu machine
+    #[arg(long, value_name = "MEASURE", env = "PUMP_CPU", help_heading = HOW, requires = "judge")]
+    pub cpu: Option<CpuBy>,
 
     #[command(flatten)]
     pub disturbed: DisturbedArguments,

@@ -13,9 +13,9 @@ use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Measure this machine's parts, to predict copies from
 ///
-/// Runs the isolated studies (cpu, network, disk-source, disk-sink) at the request sizes from 32 KiB to 4 MiB, fits
-/// what each part costs per byte and per request, and keeps that with their bandwidths. A few minutes; one that was
-/// stopped goes on. `pump lab predict --profile` uses it.
+/// Runs the parts of the study parts-and-whole in turns, at the request sizes from 32 KiB to 4 MiB, fits what each part
+/// costs per byte and per request, and keeps that with their bandwidths and how far one run is from the next. Half an
+/// hour, less with fewer --repeats; one that was stopped goes on. `pump lab predict --profile` uses it.
 #[derive(Debug, Args)]
 pub struct LabProfileArguments {
     /// The folder on the disk that is measured
@@ -28,9 +28,9 @@ pub struct LabProfileArguments {
 
     /// How often each size is run
     ///
-    /// A count. Default: 3.
+    /// A count. Default: 10.
     ///
-    /// Example: pump lab profile --repeats 10
+    /// Example: pump lab profile --repeats 5
     #[arg(long, value_name = "COUNT", env = "PUMP_REPEATS", help_heading = HOW)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,

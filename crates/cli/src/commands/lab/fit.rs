@@ -52,7 +52,7 @@ fn print_found<'found, Found>(
     match found {
         Ok((found, disturbed)) => {
             let events = found.iter().map(event).collect();
-            super::print_judged(events, &words(found), disturbed, output)
+            super::print_judged(events, &words(found), disturbed, Status::Done, output)
         }
         Err(error) => super::refuse_input(error, Operation::Fit, output),
     }

@@ -16,13 +16,20 @@ use crate::output::events::{EventLine, PredictionLine};
 
 /// Predicts and prints. Gives the exit status.
 pub fn predict(arguments: &LabPredictArguments, output: &Output) -> i32 {
-    let LabPredictArguments { profile, golden: folder, pipeline: table, parts, .. } = arguments;
+    let LabPredictArguments { profile, judge, golden: folder, pipeline: table, parts, .. } = arguments;
+    if let Some(rows) = judge {
+        let done = super::profile::judge(rows, arguments, output);
+        return done.unwrap_or_else(|error| super::refuse_input(&error, Operation::Predict, output));
+    }
     let done = match (profile, folder, table, parts) {
         (Some(path), ..) => super::profile::predict(path, arguments, output),
         (_, Some(folder), ..) => golden(folder, output),
         (_, _, Some(table), _) => pipeline(table, output),
         (.., Some(parts)) => chain(parts, arguments, output),
-        _ => return output.usage("name what is predicted: --parts, --profile, --pipeline or --golden"),
+        _ => {
+            return output
+                .usage("name what is predicted: --parts, --profile, --judge, --pipeline or --golden");
+        }
     };
     done.unwrap_or_else(|error| super::refuse_input(&error, Operation::Predict, output))
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump::Status;
-use datapump_lab::advise::profile::{self, ChainForecast, Profile, ProfileArguments, ProfileCheck};
+use datapump_lab::advise::profile::{
+    self, ChainForecast, JudgedCopies, Profile, ProfileArguments, ProfileCheck,
+};
 use datapump_lab::row::undisturbed_rows;
 use datapump_lab::study::StudyError;
 
@@ -38,7 +40,7 @@ pub fn profile(arguments: &LabProfileArguments, output: &Output) -> i32 {
     match profile::make(&asked) {
         Ok((made, disturbed)) => {
             let words = format!("{}\nkept in {}\n", profile::profile_text(&made), out.display());
-            print_judged(vec![EventLine::Profile((&made).into())], &words, &disturbed, output)
+            print_judged(vec![EventLine::Profile((&made).into())], &words, &disturbed, Status::Done, output)
         }
         Err(error) if stop.load(Ordering::Relaxed) => super::refuse(&error, Status::Interrupted, output),
         Err(error) if error.is::<StudyError>() => super::refuse(&error, Status::Usage, output),
@@ -55,7 +57,13 @@ pub fn predict(path: &Path, arguments: &LabPredictArguments, output: &Output) ->
         let (rows, disturbed) = undisturbed_rows(rows, arguments.disturbed.keep_disturbed)?;
         let against = profile.against(&arguments.chain, &rows)?;
         let words = ProfileCheck::lines(&against);
-        return Ok(print_judged(vec![EventLine::Against(&against)], &words, &disturbed, output));
+        return Ok(print_judged(
+            vec![EventLine::Against(&against)],
+            &words,
+            &disturbed,
+            Status::Done,
+            output,
+        ));
     }
     if arguments.request_size.is_empty() {
         return Ok(output.usage("name a request size, or several: --request-size 64KiB,1MiB"));
@@ -65,4 +73,13 @@ pub fn predict(path: &Path, arguments: &LabPredictArguments, output: &Output) ->
     let event = |forecast| EventLine::Prediction(PredictionLine::OfProfile(forecast));
     let events: Vec<_> = forecasts.iter().map(event).collect();
     Ok(print_figures(&events, &ChainForecast::lines(&forecasts), Status::Done, output))
+}
+
+/// Predicts the copies of rows from the parts in them, and sets both beside each other.
+pub fn judge(rows: &Path, arguments: &LabPredictArguments, output: &Output) -> anyhow::Result<i32> {
+    let (rows, disturbed) = undisturbed_rows(rows, arguments.disturbed.keep_disturbed)?;
+    let judged = JudgedCopies::from_rows(&rows, arguments.cpu)?;
+    let words = JudgedCopies::lines(&judged);
+    let status = if judged.holds { Status::Done } else { Status::Failed };
+    Ok(print_judged(vec![EventLine::JudgedCopies(&judged)], &words, &disturbed, status, output))
 }

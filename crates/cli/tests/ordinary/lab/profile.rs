@@ -15,7 +15,10 @@ fn event(home: &Home, words: &[&str]) -> Value {
 
 /// A profile as the program writes it, without the minutes that it takes to make one.
 fn made(home: &Home) -> Value {
-    let size = |bytes: u64| json!({ "request_size_bytes": bytes, "n": 3, "ns_per_byte": 0.1, "bytes_per_second": 2e9 });
+    let size = |bytes: u64| {
+        json!({ "request_size_bytes": bytes, "n": 3, "ns_per_byte": 0.1, "bytes_per_second": 2e9,
+            "ns_per_byte_next": [0.9, 1.1], "bytes_per_second_next": [0.8, 1.2], "waits_per_request": 0.5 })
+    };
     let component = |name: &str| {
         json!({ "component": name, "cb_ns_per_byte": 0.1, "cb_ns_per_byte_low": 0.09, "cb_ns_per_byte_high": 0.11,
             "cr_us_per_request": 1.0, "cr_us_per_request_low": 0.9, "cr_us_per_request_high": 1.1, "warning": null,
@@ -24,8 +27,8 @@ fn made(home: &Home) -> Value {
     let machine = json!({ "host": "elsewhere", "cpu_model": "x", "cpus": 1, "kernel": "1",
         "file_system": "ext4", "disk": null });
     let names = ["pump", "network", "disk_source", "disk_sink"];
-    let profile = json!({ "v": 2, "time": "2026-01-01T00:00:00Z", "version": "0.1.0",
-        "machine": machine, "components": names.map(component) });
+    let profile = json!({ "v": 3, "time": "2026-01-01T00:00:00Z", "version": "0.1.0",
+        "machine": machine, "wakeup_us": null, "components": names.map(component) });
     std::fs::write(home.path("theirs.json"), profile.to_string()).expect("room");
     profile
 }
@@ -52,7 +55,7 @@ fn s29_a_forecast_is_older_than_its_copies_and_unaltered_by_them() {
     let before = stored();
     let words = ["lab", "predict", "--other-machine", "--profile=theirs.json", "--chain", CHAIN];
     let alone = event(&home, &[&words[..], &["--request-size", "1MiB"]].concat());
-    let copies = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/local-copy.jsonl");
+    let copies = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/parts-and-whole.jsonl");
     let against = event(&home, &[&words[..], &["--against", copies]].concat());
     let time = |field: &str| against[field].as_str().unwrap_or_else(|| panic!("{field}: {against}"));
     assert_eq!(time("forecast_time"), "2026-01-01T00:00:00Z");
@@ -62,6 +65,33 @@ fn s29_a_forecast_is_older_than_its_copies_and_unaltered_by_them() {
     assert_eq!(size["predicted_bytes_per_second"], alone["bytes_per_second"], "{size}");
     assert_eq!(size["predicted_ns_per_byte"], alone["ns_per_byte"], "{size}");
     assert!(stored() == before, "the profile was written to");
+}
+
+/// Kept rows of parts and copies: a line for each size and one for all, and the status is their word.
+#[test]
+fn copies_are_judged_beside_predictions_from_parts_of_their_rounds() {
+    let home = Home::new();
+    let rows = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/parts-and-whole.jsonl");
+    let run = home.pump(&["lab", "predict", "--judge", rows, "--json"]);
+    let events = schema::checked(&run.out);
+    let judged = events.first().expect("an event");
+    let figures = judged["figures"].as_array().expect("figures");
+    let of_all: Vec<&Value> = figures.iter().filter(|it| it["request_size_bytes"].is_null()).collect();
+    assert!(of_all.len() >= 4, "bandwidth and CPU of two copies: {judged}");
+    let holds = of_all.iter().all(|it| it["holds"] == true);
+    assert_eq!(judged["holds"], holds, "{judged}");
+    assert_eq!(run.status, if holds { 0 } else { 1 }, "{judged}");
+    let words = home.pump(&["lab", "predict", "--judge", rows]);
+    expect(&words, run.status, &["network-copy: CPU time", "next copy %", "hold;"], "words");
+    std::fs::write(home.path("empty.jsonl"), "").expect("room");
+    for (words, status, said) in [
+        (&["--judge", "empty.jsonl"][..], 2, "the rows have no copies"),
+        (&["--judge", "nothing.jsonl"], 1, "nothing.jsonl"),
+        (&["--judge", rows, "--cpu", "soaker"], 2, "CPU time by the soaker"),
+        (&["--judge", rows, "--profile=theirs.json", "--chain", CHAIN], 2, "cannot be used with"),
+    ] {
+        expect(&home.pump(&[&["lab", "predict"], words].concat()), status, &[said], &format!("{words:?}"));
+    }
 }
 
 #[test]

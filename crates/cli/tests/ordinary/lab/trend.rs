@@ -68,11 +68,11 @@ fn without_a_change_that_can_be_judged_the_status_is_1() {
     let hints = ["nothing could be judged: not interleaved; one session differs from the next by 0.1 % here"];
     expect(&home.pump(&["lab", "trend", &few]), 1, &hints, "two sessions of each");
     expect(&home.pump(&["lab", "trend", "nothing"]), 1, &["nothing"], "no file");
-    let bench = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/local-copy.jsonl");
+    let bench = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/peers-local-file-warm.jsonl");
     expect(
         &home.pump(&["lab", "trend", &one, bench]),
         2,
-        &["several studies: cpu, local-copy"],
+        &["several studies: cpu, peers-local-file-warm"],
         "two studies",
     );
 }

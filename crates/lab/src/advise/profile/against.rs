@@ -6,7 +6,9 @@ use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Profile, by_size, bytes_per_second, ns_per_byte};
+use super::Profile;
+use super::components::{by_size, bytes_per_second, ns_per_byte};
+use super::judged::copies_of;
 use crate::judge::cost::{CpuBy, relative_error_percent};
 use crate::judge::stats::median;
 use crate::row::Row;
@@ -64,7 +66,8 @@ pub struct AgainstSize {
 impl Profile {
     /// Sets forecasts of a chain against rows of whole copies. A profile that is not older than they is refused.
     pub fn against(&self, chain: &[String], rows: &[Row]) -> anyhow::Result<ProfileCheck> {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.is_completed()).collect();
+        let copies = copies_of(chain, rows);
+        let rows: Vec<&Row> = copies.into_iter().filter(|row| row.is_completed()).collect();
         let first =
             rows.iter().map(|row| row.time.as_str()).min().context("no run of these rows was completed")?;
         let moment =
@@ -76,7 +79,7 @@ impl Profile {
                 self.time
             );
         }
-        let by_size = by_size(&rows)?;
+        let by_size = by_size(rows.iter().copied())?;
         let sizes = by_size.iter().map(|(&size, rows)| self.at_size(chain, size, rows));
         let sizes = sizes.collect::<anyhow::Result<Vec<_>>>()?;
         let bandwidth = errors(&sizes, |size| size.bandwidth_error_percent);

@@ -20,8 +20,16 @@ pub struct ChainForecast {
     pub request_size_bytes: u64,
     /// CPU time for a byte.
     pub ns_per_byte: f64,
+    /// Lower end of the interval in which nine of ten copies are, by what rounds differ; null of fewer than three rounds.
+    pub ns_per_byte_low: Option<f64>,
+    /// Its upper end.
+    pub ns_per_byte_high: Option<f64>,
     /// Bandwidth.
     pub bytes_per_second: f64,
+    /// Lower end of the interval in which nine of ten copies are.
+    pub bytes_per_second_low: Option<f64>,
+    /// Its upper end.
+    pub bytes_per_second_high: Option<f64>,
     /// What limits it: a component, `disk` where one serves both ends, or `cpu`.
     pub bottleneck: String,
     /// One device serves both ends, which is no chain of two parts.
@@ -35,17 +43,41 @@ pub struct ChainForecast {
 
 /// The component that is in all others.
 const PUMP: &str = "pump";
-const NETWORK: &str = "network";
+/// What a chain between two hosts has.
+pub(super) const NETWORK: &str = "network";
+const SOURCE: &str = "disk_source";
+const SINK: &str = "disk_sink";
 /// What one disk does for two ends at once; without it they are taken to take turns.
 const BOTH: &str = "disk_both";
+/// The sides of a copy between two hosts, each with its disk and a null end on the other host.
+const SIDES: [&str; 2] = ["sender", "receiver"];
+/// Lanes of a copy between two hosts. While one copies bytes into or out of its connection it posts nothing to the disk,
+/// so that its share of the disk's queue waits for as long.
+const NETWORK_LANES: f64 = 2.0;
+
+/// A value, and between which factors of it nine of ten copies are.
+#[derive(Clone, Copy, Debug)]
+struct Forecast {
+    value: f64,
+    next: Option<[f64; 2]>,
+}
+
+impl Forecast {
+    fn low(self) -> Option<f64> {
+        Some(self.value * self.next?[0])
+    }
+
+    fn high(self) -> Option<f64> {
+        Some(self.value * self.next?[1])
+    }
+}
 
 impl Profile {
     /// The forecast of a chain such as disk_source,pump,disk_sink.
     pub fn forecast(&self, chain: &[String], request_size_bytes: u64) -> Result<ChainForecast, InputError> {
         let parts = chain.iter().map(|name| self.known(name)).collect::<Result<Vec<_>, _>>()?;
-        let is_in = |name: &str| chain.iter().any(|part| part == name);
-        let shared_device = is_in("disk_source") && is_in("disk_sink");
-        let spent = self.spent(&parts, shared_device && is_in(NETWORK));
+        let chained = Chain { profile: self, parts, size: request_size_bytes };
+        let spent = chained.spent();
         let is_measured = |part: &&&Component| part.at(request_size_bytes).is_some();
         let bends = |part: &&Component| part.predictions == Predictions::BetweenSizes;
         let by = match spent.iter().filter(|part| !is_measured(part)).collect::<Vec<_>>()[..] {
@@ -53,35 +85,22 @@ impl Profile {
             ref others if others.iter().any(|part| bends(part)) => "between sizes",
             _ => "line",
         };
-        let pump_ns = self.component(PUMP).map_or(0.0, |pump| pump.cost(request_size_bytes));
-        let pumps = spent.iter().map(|part| part.pumps_within()).sum();
-        let measured_ns = spent.iter().map(|part| part.cost(request_size_bytes));
-        let ns_per_byte = sum_without_pumps(measured_ns, pumps, pump_ns);
-        let (bottleneck, bytes_per_second) =
-            self.slowest(&parts, request_size_bytes, shared_device, ns_per_byte);
+        let cpu = chained.cpu(&spent);
+        let (bottleneck, speed) = chained.slowest(cpu);
         Ok(ChainForecast {
             chain: chain.to_vec(),
             request_size_bytes,
-            ns_per_byte,
-            bytes_per_second,
+            ns_per_byte: cpu.value,
+            ns_per_byte_low: cpu.low(),
+            ns_per_byte_high: cpu.high(),
+            bytes_per_second: speed.value,
+            bytes_per_second_low: speed.low(),
+            bytes_per_second_high: speed.high(),
             bottleneck,
-            shared_device,
+            shared_device: chained.has_both_ends(),
             cpu_by: self.cpu_by,
             by,
         })
-    }
-
-    /// The components whose CPU times add up. Where each end of one disk has its program, that is what two programs
-    /// took which were at it at once: with requests of both under way, fewer of them are told one by one.
-    fn spent<'profile>(
-        &'profile self,
-        parts: &[&'profile Component],
-        by_two: bool,
-    ) -> Vec<&'profile Component> {
-        match self.component(BOTH).filter(|_| by_two) {
-            Some(both) => parts.iter().copied().filter(|part| !part.is_end()).chain([both]).collect(),
-            None => parts.to_vec(),
-        }
     }
 
     fn known(&self, name: &str) -> Result<&Component, InputError> {
@@ -90,29 +109,104 @@ impl Profile {
             InputError::asked(format!("the profile has no component '{name}'; it has {}", known.join(", ")))
         })
     }
+}
 
-    fn slowest(&self, parts: &[&Component], size: u64, shared: bool, ns_per_byte: f64) -> (String, f64) {
-        let of = |name: &str| parts.iter().find(|part| part.component == name).map(|part| part.speed(size));
-        let mut speeds: Vec<(&str, f64)> = parts
-            .iter()
-            .filter(|part| part.component != PUMP && !(shared && part.is_end()))
-            .map(|part| (part.component.as_str(), part.speed(size)))
-            .collect();
-        if let (true, Some(read), Some(written)) = (shared, of("disk_source"), of("disk_sink")) {
-            let both = self.component(BOTH).map(|both| both.speed(size));
-            speeds.push(("disk", both.unwrap_or_else(|| serial_bytes_per_s(read, written))));
+/// Components in a row, at a request size.
+struct Chain<'profile> {
+    profile: &'profile Profile,
+    parts: Vec<&'profile Component>,
+    size: u64,
+}
+
+impl<'profile> Chain<'profile> {
+    fn part(&self, name: &str) -> Option<&'profile Component> {
+        self.parts.iter().copied().find(|part| part.component == name)
+    }
+
+    /// Source and sink of a profile are on one disk.
+    fn has_both_ends(&self) -> bool {
+        self.part(SOURCE).is_some() && self.part(SINK).is_some()
+    }
+
+    /// The components whose CPU times add up. From disk to disk over a network that are its sides, each as it was with
+    /// its disk: a side that waits for a disk costs more for each block than disk and network that never wait.
+    fn spent(&self) -> Vec<&'profile Component> {
+        let sides: Vec<&Component> = SIDES.iter().filter_map(|name| self.profile.component(name)).collect();
+        let is_whole = self.has_both_ends() && self.part(NETWORK).is_some() && sides.len() == SIDES.len();
+        if is_whole { sides } else { self.parts.clone() }
+    }
+
+    /// CPU time for a byte. Noise of parts adds up as if they had it together: what slows one down slows the other.
+    fn cpu(&self, spent: &[&Component]) -> Forecast {
+        let pump_ns = self.profile.component(PUMP).map_or(0.0, |pump| pump.cost(self.size));
+        let pumps = spent.iter().map(|part| part.pumps_within()).sum();
+        let costs: Vec<f64> = spent.iter().map(|part| part.cost(self.size)).collect();
+        let sum = sum_without_pumps(costs.iter().copied(), pumps, pump_ns);
+        let next = spent.iter().map(|part| part.nearest(self.size).and_then(|size| size.ns_per_byte_next));
+        Forecast { value: sum - self.saved_wakeups_ns(), next: weighted(&costs, next) }
+    }
+
+    /// CPU time of the wake-ups that a copy on one host has not, for a byte: its loop waits for both ends at once, and one
+    /// wake-up serves what both have completed, so that the copy waits as often as the end that waits more.
+    fn saved_wakeups_ns(&self) -> f64 {
+        let waits = |name: &str| self.part(name)?.nearest(self.size)?.waits_per_request;
+        let is_local = self.part(NETWORK).is_none();
+        let fewer =
+            waits(SOURCE).zip(waits(SINK)).map(|(source, sink)| source.min(sink)).filter(|_| is_local);
+        let saved_us = self.profile.wakeup_us.zip(fewer).map_or(0.0, |(wakeup_us, fewer)| wakeup_us * fewer);
+        saved_us * 1000.0 / self.size as f64
+    }
+
+    fn slowest(&self, cpu: Forecast) -> (String, Forecast) {
+        let speed = |part: &Component| {
+            let next = part.nearest(self.size).and_then(|size| size.bytes_per_second_next);
+            Forecast { value: part.speed(self.size), next }
+        };
+        let network = self.part(NETWORK).map(speed);
+        let is_shared = self.has_both_ends();
+        let alone = |part: &&&Component| part.component != PUMP && !(is_shared && part.is_end());
+        let mut speeds: Vec<(&str, Forecast)> =
+            self.parts.iter().filter(alone).map(|part| (part.component.as_str(), speed(part))).collect();
+        if let (true, Some(read), Some(written)) = (is_shared, self.part(SOURCE), self.part(SINK)) {
+            let in_turns = || Forecast {
+                value: serial_bytes_per_s(speed(read).value, speed(written).value),
+                next: speed(written).next,
+            };
+            let both = self.profile.component(BOTH).map_or_else(in_turns, speed);
+            let behind = |network: Forecast| Forecast {
+                value: serial_bytes_per_s(both.value, network.value * NETWORK_LANES),
+                next: both.next,
+            };
+            speeds.push(("disk", network.map_or(both, behind)));
         }
         // One thread moves the bytes; two where they cross the network.
-        let threads = if parts.iter().any(|part| part.component == NETWORK) { 2 } else { 1 };
-        speeds.push(("cpu", cpu_bytes_per_s(self.machine.cpus.min(threads), ns_per_byte)));
-        let (name, bytes_per_s) = bottlenecks(speeds)[0];
-        (name.into(), bytes_per_s)
+        let threads = if network.is_some() { 2 } else { 1 };
+        let of_cpu = cpu_bytes_per_s(self.profile.machine.cpus.min(threads), cpu.value);
+        let next = cpu.next.map(|[low, high]| [1.0 / high, 1.0 / low]);
+        speeds.push(("cpu", Forecast { value: of_cpu, next }));
+        let by_value = speeds.iter().enumerate().map(|(at, (_, speed))| (at, speed.value)).collect();
+        let (name, speed) = speeds[bottlenecks(by_value)[0].0];
+        (name.into(), speed)
     }
 }
 
+/// Factors of a sum of these costs; `None` if one of them has none.
+fn weighted(costs: &[f64], next: impl Iterator<Item = Option<[f64; 2]>>) -> Option<[f64; 2]> {
+    let sum: f64 = costs.iter().sum();
+    let next: Vec<[f64; 2]> = next.collect::<Option<_>>()?;
+    let of = |end: usize| costs.iter().zip(&next).map(|(cost, next)| cost * next[end]).sum::<f64>() / sum;
+    (sum > 0.0).then(|| [of(0), of(1)])
+}
+
 impl Component {
-    fn at(&self, size: u64) -> Option<Size> {
-        self.sizes.iter().find(|it| it.request_size_bytes == size).copied()
+    fn at(&self, size: u64) -> Option<&Size> {
+        self.sizes.iter().find(|it| it.request_size_bytes == size)
+    }
+
+    /// What was measured at the nearest size.
+    fn nearest(&self, size: u64) -> Option<&Size> {
+        let away = |it: &&Size| ((it.request_size_bytes as f64).ln() - (size as f64).ln()).abs();
+        self.sizes.iter().min_by(|one, other| away(one).total_cmp(&away(other)))
     }
 
     fn is_end(&self) -> bool {
@@ -139,12 +233,12 @@ impl Component {
         CostPart { component: self.component.clone(), cb_ns_per_byte, cr_us_per_request }
     }
 
-    /// The pumps that were measured with it.
+    /// The pumps that were measured with it and are not in the whole. The sides of a copy between two hosts are whole.
     fn pumps_within(&self) -> usize {
         match self.component.as_str() {
-            PUMP => 0,
             NETWORK | BOTH => 2,
-            _ => 1,
+            SOURCE | SINK => 1,
+            _ => 0,
         }
     }
 

@@ -4,7 +4,8 @@
 
 use datapump::units::bytes_words;
 
-use super::{ChainForecast, Profile, ProfileCheck};
+use super::{ChainForecast, CopyFigure, JudgedCopies, JudgedFigure, Profile, ProfileCheck};
+use crate::report::figures::figures;
 use crate::report::table::Table;
 
 /// A forecast of CPU time that is off by more is flagged (statement S31).
@@ -34,6 +35,9 @@ pub fn profile_text(profile: &Profile) -> String {
         ]);
     }
     said += &costs.to_string();
+    if let Some(wakeup_us) = profile.wakeup_us {
+        said += &format!("a wake-up: {} us\n", figures(wakeup_us));
+    }
     let mut sizes = head(["component", "request", "n", "MB/s", "ns/B"]);
     for it in &profile.components {
         for size in &it.sizes {
@@ -59,16 +63,27 @@ fn megabytes(bytes_per_second: f64) -> String {
     format!("{:.0}", bytes_per_second / 1e6)
 }
 
+fn nanoseconds(ns_per_byte: f64) -> String {
+    format!("{ns_per_byte:.4}")
+}
+
+/// `1200..1300`; nothing where an end is unknown.
+fn range(low: Option<f64>, high: Option<f64>, words: fn(f64) -> String) -> String {
+    low.zip(high).map_or(String::new(), |(low, high)| format!("{}..{}", words(low), words(high)))
+}
+
 impl ChainForecast {
     /// Forecasts, a line each.
     pub fn lines(forecasts: &[ChainForecast]) -> String {
-        let mut table = head(["request", "MB/s", "limited by", "ns/B", "from"]);
+        let mut table = head(["request", "MB/s", "90 %", "limited by", "ns/B", "90 %", "from"]);
         for it in forecasts {
             table.0.push(vec![
                 bytes_words(it.request_size_bytes),
                 megabytes(it.bytes_per_second),
+                range(it.bytes_per_second_low, it.bytes_per_second_high, megabytes),
                 it.bottleneck.clone(),
-                format!("{:.4}", it.ns_per_byte),
+                nanoseconds(it.ns_per_byte),
+                range(it.ns_per_byte_low, it.ns_per_byte_high, nanoseconds),
                 it.by.into(),
             ]);
         }
@@ -123,4 +138,79 @@ impl ProfileCheck {
             against.cpu_error_worst_percent,
         )
     }
+}
+
+impl JudgedCopies {
+    /// A table for each copy and figure: a line for each request size, and one for all.
+    pub fn lines(judged: &JudgedCopies) -> String {
+        let mut said = String::new();
+        let same =
+            |one: &JudgedFigure, other: &JudgedFigure| (&one.copy, one.figure) == (&other.copy, other.figure);
+        for figures in judged.figures.chunk_by(same) {
+            let heads = [
+                "request",
+                "n",
+                "copy",
+                "predicted",
+                "90 %",
+                "inside",
+                "error %",
+                "worst",
+                "next copy %",
+                "worst",
+                "bias %",
+                "95 %",
+                "",
+            ];
+            let mut table = head(heads);
+            table.0.extend(figures.iter().map(judged_row));
+            let (copy, figure) = (&figures[0].copy, figures[0].figure.words());
+            said += &format!("{copy}: {figure}\n\n{table}\n");
+        }
+        let (held, all) = (judged.figures.iter().filter(|figure| figure.holds).count(), judged.figures.len());
+        format!(
+            "{said}error: of the prediction; next copy: of a copy as the prediction of that of the next round. CPU time {}\n\
+             {held} of {all} hold; the word of the whole is that of the lines of all sizes\n",
+            judged.cpu_by.words()
+        )
+    }
+}
+
+impl CopyFigure {
+    fn words(self) -> &'static str {
+        match self {
+            CopyFigure::Bandwidth => "bandwidth, MB/s",
+            CopyFigure::Cpu => "CPU time, ns/B",
+            CopyFigure::SenderCpu => "CPU time of the sender, ns/B",
+            CopyFigure::ReceiverCpu => "CPU time of the receiver, ns/B",
+        }
+    }
+
+    fn value_words(self) -> fn(f64) -> String {
+        match self {
+            CopyFigure::Bandwidth => megabytes,
+            CopyFigure::Cpu | CopyFigure::SenderCpu | CopyFigure::ReceiverCpu => nanoseconds,
+        }
+    }
+}
+
+fn judged_row(it: &JudgedFigure) -> Vec<String> {
+    let words = it.figure.value_words();
+    let value = |value: Option<f64>| value.map_or(String::new(), words);
+    let signed = |percent: f64| format!("{percent:+.1}");
+    vec![
+        it.request_size_bytes.map_or("all".into(), bytes_words),
+        it.n.to_string(),
+        value(it.observed),
+        value(it.predicted),
+        range(it.predicted_low, it.predicted_high, words),
+        it.inside.map_or(String::new(), |inside| inside.to_string()),
+        figures(it.error_median_percent),
+        figures(it.error_worst_percent),
+        figures(it.next_error_median_percent),
+        figures(it.next_error_worst_percent),
+        signed(it.bias_percent),
+        range(it.bias_percent_low, it.bias_percent_high, signed),
+        if it.holds { "holds" } else { "does not hold" }.into(),
+    ]
 }

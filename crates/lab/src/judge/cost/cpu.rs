@@ -31,6 +31,9 @@ pub enum CpuBy {
     Machine,
 }
 
+/// A side, a study, and the level of every factor but the soaker.
+type SideCell<'rows> = (usize, &'rows str, BTreeMap<&'rows String, &'rows Level>);
+
 impl CpuBy {
     /// All of them, the first choice at the front.
     pub const ALL: [CpuBy; 3] = [CpuBy::Soaker, CpuBy::Process, CpuBy::Machine];
@@ -45,7 +48,7 @@ impl CpuBy {
     pub fn of_sides<'rows, Rows: IntoIterator<Item = &'rows Row>>(
         sides: impl IntoIterator<Item = Rows>,
     ) -> Option<CpuBy> {
-        let mut cells: BTreeMap<(usize, &str, BTreeMap<&String, &Level>), [bool; 3]> = BTreeMap::new();
+        let mut cells: BTreeMap<SideCell<'_>, [bool; 3]> = BTreeMap::new();
         for (side, rows) in sides.into_iter().enumerate() {
             for row in rows.into_iter().filter(|row| row.is_completed()) {
                 let asked = row.asked.iter().filter(|(factor, _)| *factor != SOAKER).collect();

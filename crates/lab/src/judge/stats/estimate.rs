@@ -181,6 +181,22 @@ impl Trimmed {
     }
 }
 
+/// Between which factors of their geometric mean the next value lies, in so many of cases: of values above 0 whose
+/// logarithms are spread as those of the next. `None` below three values.
+pub fn next_factors(values: &[f64], inside: f64) -> Option<[f64; 2]> {
+    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    if logarithms.len() < ESTIMATE_VALUES_MIN || logarithms.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let count = logarithms.len() as f64;
+    let center = logarithms.iter().sum::<f64>() / count;
+    let squares: f64 = logarithms.iter().map(|value| (value - center).powi(2)).sum();
+    let deviation = (squares / (count - 1.0)).sqrt();
+    // The mean of so few values is uncertain, too.
+    let half = student_quantile(count - 1.0, (1.0 + inside) / 2.0) * deviation * (1.0 + 1.0 / count).sqrt();
+    Some([(-half).exp(), half.exp()])
+}
+
 /// Beyond this freedom Student's t is the normal deviate, but for half a percent on the careful side.
 const FREEDOM_MAX: f64 = 200.0;
 
@@ -221,6 +237,24 @@ mod tests {
             assert!((got / expected - 1.0).abs() < 0.001, "{freedom}, {probability}: {got}, not {expected}");
         }
         assert_eq!(student_quantile(0.0, 0.975), f64::INFINITY);
+    }
+
+    #[test]
+    fn the_next_value_is_inside_as_often_as_was_said() {
+        for (count, inside) in [(3, 0.9), (5, 0.9), (10, 0.9), (10, 0.95), (40, 0.9)] {
+            let is_inside = |seed| {
+                let mut random = Random::seeded(seed, "next");
+                let mut value = || (0.1 * deviate(&mut random)).exp();
+                let values: Vec<f64> = (0..count).map(|_| value()).collect();
+                let [low, high] = next_factors(&values, inside).expect("enough values");
+                let mean = (values.iter().map(|value| value.ln()).sum::<f64>() / f64::from(count)).exp();
+                (mean * low..=mean * high).contains(&value())
+            };
+            let held = (0..2000).filter(|&seed| is_inside(seed)).count() as f64 / 2000.0;
+            assert!((held - inside).abs() < 0.02, "{count} values, {inside}: {held}");
+        }
+        assert_eq!(next_factors(&[1.0, 2.0], 0.9), None);
+        assert_eq!(next_factors(&[1.0, 2.0, 0.0], 0.9), None);
     }
 
     #[test]
