@@ -25,22 +25,15 @@ fn a_copy_is_made_and_explained() {
     let home = Home::new();
     let content = noise_file(&home, "source", 5_000_000, 1);
     make_folder(&home, "folder");
-    for (words, target, names) in [
-        (&["source", "new"][..], "new", &["pump", "source", "sink", "together"][..]),
-        (&["source", "folder"], "folder/source", &["pump", "source", "sink", "together"]),
-        (
-            &["--bwlimit", "50MB/s", "source", "new"],
-            "new",
-            &["pump", "source", "sink", "together", "rate_limit"],
-        ),
+    for (words, target, rate) in [
+        (&["source", "new"][..], "new", None),
+        (&["source", "folder"], "folder/source", None),
+        (&["--bwlimit", "50MB/s", "source", "new"], "new", Some("rate_limit")),
     ] {
         let report = explained(&home, words, 0);
-        // One device serves both ends where there is a device.
-        let names: Vec<&str> = names
-            .iter()
-            .copied()
-            .filter(|name| *name != "together" || report["shared_device"] == true)
-            .collect();
+        // One device serves both ends where there is a device; else they share the machine.
+        let joint = if report["shared_device"] == true { "together" } else { "chain" };
+        let names: Vec<&str> = ["pump", "source", "sink", joint].into_iter().chain(rate).collect();
         assert_eq!(parts(&report), names, "{words:?}: {report}");
         has_content(&home.path(target), &content, "the copy");
         for field in ["predicted_bytes_per_second", "observed_bytes_per_second", "observed_ns_per_byte"] {
@@ -50,11 +43,63 @@ fn a_copy_is_made_and_explained() {
             );
         }
         assert!(report["predicted_ns_per_byte"].is_f64(), "{report}");
+        is_stored(&report);
         assert!(report["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{report}");
         std::fs::remove_file(home.path(target)).expect("it is there");
     }
     let left: Vec<_> = std::fs::read_dir(home.path("folder")).expect("it is there").flatten().collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// The prediction lies in its interval, was made from rounds, and is what its text says; the digest is that text's.
+fn is_stored(report: &Value) {
+    let text = report["prediction_text"].as_str().expect("a text");
+    assert_eq!(report["prediction_digest"], blake3::hash(text.as_bytes()).to_hex().as_str(), "{text}");
+    for name in ["predicted_bytes_per_second", "predicted_ns_per_byte"] {
+        let figure = |name: &str| report[name].as_f64().expect("a figure");
+        let (low, high) = (figure(&format!("{name}_low")), figure(&format!("{name}_high")));
+        assert!((low..=high).contains(&figure(name)), "{name}: {report}");
+        let stored = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        assert_eq!(stored.and_then(|word| word.parse().ok()), report[name].as_f64(), "{text}");
+    }
+    let rounds = text.lines().filter(|line| line.starts_with("round ")).count() as u64;
+    assert!(report["rounds"] == rounds && rounds >= 3, "{report}");
+}
+
+/// The line before the copy has the digest that the report has after it.
+#[test]
+fn the_prediction_is_told_before_the_copy_with_its_digest() {
+    let home = Home::new();
+    noise_file(&home, "source", 3_000_000, 1);
+    let run = home.pump(&["explain", "--json", "source", "new"]);
+    let report = schema::checked(&run.out).pop().expect("a report");
+    let digest = &report["prediction_digest"].as_str().expect("a digest")[..16];
+    let line = run.err.lines().find(|line| line.starts_with("pump: predicted: ")).expect("it is told");
+    assert!(line.contains("(90 %: ") && line.ends_with(&format!("(digest {digest})")), "{line}");
+}
+
+/// 24 MB in some milliseconds: it is copied again until it is long enough, and nothing of that is left.
+#[test]
+fn a_copy_that_is_too_short_is_repeated() {
+    let home = Home::new();
+    let content = noise_file(&home, "source", 24_000_000, 1);
+    let report = explained(&home, &["source", "new"], 0);
+    has_content(&home.path("new"), &content, "the copy");
+    let times = report["copied_times"].as_u64().expect("it is short");
+    let all = report["copied_ns"].as_u64().expect("a time");
+    assert!(times > 1 && all > report["elapsed_ns"].as_u64().expect("a time"), "{report}");
+    let said = report["explanation"].as_str().expect("words");
+    assert!(said.contains(&format!("it was copied {times} times, ")), "{said}");
+    let mut names: Vec<_> = std::fs::read_dir(home.path("")).expect("it is there").flatten().collect();
+    names.retain(|entry| entry.metadata().is_ok_and(|meta| meta.len() == 24_000_000));
+    assert_eq!(names.len(), 2, "the source and the copy: {names:?}");
+    make_folder(&home, "folder");
+    noise_file(&home, "folder/file", 200_000, 1);
+    let report = explained(&home, &["folder", "tree"], 0);
+    assert_eq!(
+        (&report["copied_times"], &report["not_repeated"]),
+        (&1.into(), &"a folder is not repeated".into())
+    );
 }
 
 #[test]

@@ -123,6 +123,26 @@ fn a_running_process_is_watched_and_told_of() {
 }
 
 #[test]
+fn both_ends_of_a_pipe_are_named() {
+    let home = Home::new();
+    let mut feeder = Command::new("sleep").arg("600").stdout(Stdio::piped()).spawn().expect("sleep runs");
+    let pipe = feeder.stdout.take().expect("a pipe");
+    let cat = Command::new("cat").stdin(pipe).stdout(Stdio::null()).spawn().expect("cat runs");
+    let (fills, empties) = (feeder.id(), cat.id());
+    for (pid, row, said) in [
+        (empties, "the reader", ["limited by source (pipe)".into(), format!("' from sleep ({fills})")]),
+        (fills, "the writer", [format!("sleep ({fills})"), format!("' to cat ({empties})")]),
+    ] {
+        let run = home.pump(&["explain", "--for", "700ms", "--pid", &pid.to_string()]);
+        expect(&run, 0, &[&said[0], &said[1]], row);
+    }
+    for mut child in [feeder, cat] {
+        child.kill().expect("it runs");
+        child.wait().expect("it ran");
+    }
+}
+
+#[test]
 fn the_limit_that_a_copy_was_given_is_named() {
     let home = Home::new();
     let new = home.path("new").display().to_string();

@@ -356,8 +356,22 @@ pub struct ReportLine<'a> {
 pub struct ExplainedLine<'a> {
     /// What the parts allow together, written down before the copy; null if nothing was predicted.
     pub predicted_bytes_per_second: Option<f64>,
+    /// Where one next copy lies in 9 of 10 cases: from here. Null of fewer than three rounds.
+    pub predicted_bytes_per_second_low: Option<f64>,
+    /// To here.
+    pub predicted_bytes_per_second_high: Option<f64>,
     /// CPU time of both hosts for each byte, as predicted.
     pub predicted_ns_per_byte: Option<f64>,
+    /// Where that of one next copy lies in 9 of 10 cases: from here.
+    pub predicted_ns_per_byte_low: Option<f64>,
+    /// To here.
+    pub predicted_ns_per_byte_high: Option<f64>,
+    /// Rounds of slices that the prediction was made from; null if nothing was predicted.
+    pub rounds: Option<u64>,
+    /// Parts, rounds and prediction as lines of words and figures, made before the copy.
+    pub prediction_text: Option<&'a str>,
+    /// BLAKE3 of that text, in hexadecimal digits.
+    pub prediction_digest: Option<&'a str>,
     /// Bytes of the copy over its time.
     pub observed_bytes_per_second: f64,
     /// CPU time of both hosts for each byte.
@@ -382,6 +396,13 @@ pub struct ExplainedLine<'a> {
     pub advice_flag: Option<&'a str>,
     /// How many times as fast the part was with it, measured; null if it was not tried.
     pub advice_gain: Option<f64>,
+    /// How often a copy that was too short to explain was made, into unnamed temporary files but for the first; null if it was
+    /// long enough.
+    pub copied_times: Option<u64>,
+    /// Time of all of these.
+    pub copied_ns: Option<u64>,
+    /// Why it was not repeated, or not often enough; null if it was.
+    pub not_repeated: Option<&'a str>,
     /// All of it in one paragraph; empty if the copy failed.
     pub explanation: &'a str,
     /// Time that was spent besides the copy.

@@ -161,9 +161,20 @@ pub fn explained(explained: &Explained) -> String {
 fn of_parts(explained: &Explained) -> ExplainedLine<'_> {
     let (advice, prediction) = (&explained.advice, explained.prediction.as_ref());
     let next = prediction.map(|it| it.next);
+    let (speed, cost) =
+        (prediction.and_then(|it| it.speed_interval), prediction.and_then(|it| it.cost_interval));
+    let stored = prediction.map(|it| &it.stored);
+    let repeated = explained.repeated.as_ref();
     ExplainedLine {
         predicted_bytes_per_second: prediction.map(|it| it.predicted_bytes_per_second),
+        predicted_bytes_per_second_low: speed.map(|it| it.low),
+        predicted_bytes_per_second_high: speed.map(|it| it.high),
         predicted_ns_per_byte: prediction.map(|it| it.predicted_ns_per_byte),
+        predicted_ns_per_byte_low: cost.map(|it| it.low),
+        predicted_ns_per_byte_high: cost.map(|it| it.high),
+        rounds: prediction.map(|it| it.rounds as u64),
+        prediction_text: stored.map(|it| it.text.as_str()),
+        prediction_digest: stored.map(|it| it.digest.as_str()),
         observed_bytes_per_second: explained.observed_bytes_per_second,
         observed_ns_per_byte: explained.observed_ns_per_byte,
         error_percent: explained.error_percent,
@@ -176,6 +187,9 @@ fn of_parts(explained: &Explained) -> ExplainedLine<'_> {
         advice_cause: advice.cause,
         advice_flag: advice.flag.as_deref(),
         advice_gain: advice.gain,
+        copied_times: repeated.map(|it| it.times as u64),
+        copied_ns: repeated.map(|it| it.elapsed_ns),
+        not_repeated: repeated.and_then(|it| it.why_not.as_deref()),
         explanation: &explained.words,
         added_ns: explained.added_ns,
     }

@@ -34,16 +34,25 @@ fn a_rehearsal_leaves_the_target_as_it_was() {
 }
 
 #[test]
-fn the_first_bytes_of_a_source_are_rehearsed() {
+fn some_bytes_of_a_source_are_rehearsed() {
     let folder = tempfile::tempdir().expect("room");
     let source = folder.path().join("source");
     std::fs::write(&source, vec![7; 5 << 20]).expect("room");
-    for (bytes, moved) in [(1 << 20, 1 << 20), (3_000_000, 3_000_000), (9 << 20, 5 << 20)] {
-        let options = Options::default().with(|it| it.measuring.rehearsal_bytes = Some(bytes));
+    for (bytes, begin, moved) in [
+        (1 << 20, 0, 1 << 20),
+        (3_000_000, 0, 3_000_000),
+        (9 << 20, 0, 5 << 20),
+        (1 << 20, 2 << 20, 1 << 20),
+        (4 << 20, 2 << 20, 3 << 20),
+    ] {
+        let options = Options::default().with(|it| {
+            it.measuring.rehearsal_bytes = Some(bytes);
+            it.measuring.rehearsal_begin = begin;
+        });
         let job = Job::copy(vec![Place::Path(source.clone())], Place::Path(folder.path().join("new")));
         let report = job.options(options).run_reported(&|_| {});
-        assert_eq!((report.exit_status, report.bytes_moved), (0, moved), "{bytes}: {report:?}");
-        assert_eq!(names(folder.path()), ["source"], "{bytes}");
+        assert_eq!((report.exit_status, report.bytes_moved), (0, moved), "{bytes} from {begin}: {report:?}");
+        assert_eq!(names(folder.path()), ["source"], "{bytes} from {begin}");
     }
 }
 

@@ -1,10 +1,11 @@
 //! `pump explain`: each part of a copy alone, what they allow together, the copy itself, and what would help.
 //!
-//! Source to nothing, nothing to sink, nothing over the network to nothing, nothing to nothing: a few seconds each; and
-//! the first bytes of the source into a file without a name, where the ends share a device or a machine.
-//! What they allow is written down before the copy runs, and both are told. A part that limits is measured again with
-//! what might help it, so that advice comes with its gain. For that at most 2 GiB and one in twenty of the free bytes
-//! are written, into files without a name. Must not know: command lines, how a host is reached, how bytes are moved.
+//! Source to nothing, nothing to sink, nothing over the network to nothing, nothing to nothing, and the first bytes of the
+//! source into a file without a name: short slices in turns, for some seconds in all. What they allow is written down
+//! before the copy runs, with the interval that the copy lies in; both are reported. A part that limits is measured again
+//! with what might help it, so that advice comes with its gain, and a copy that was too short is repeated. For all that at
+//! most 4 GiB and one in twenty of the free bytes are written, into files without a name. Must not know: command lines, how
+//! a host is reached, how bytes are moved.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ pub mod law;
 mod messages;
 mod part;
 mod refusal;
+mod rounds;
 mod timer;
 mod trial;
 
@@ -27,7 +29,9 @@ pub use advice::Advice;
 pub use case::Case;
 use ends::CopyEnds;
 pub use law::Prediction;
+use part::MeasuredRounds;
 pub use part::{Part, PartName};
+pub use rounds::repeat::Repeated;
 
 /// Nothing more is tried after this much time besides the copy: what was begun by then ends within half a minute.
 const ADDED_MAX: Duration = Duration::from_secs(20);
@@ -72,6 +76,8 @@ pub struct Explained {
     pub limited_by: LimitedBy,
     /// Where it is, and why.
     pub limited_detail: LimitedDetail,
+    /// How often a copy that was too short was repeated; none where it was long enough.
+    pub repeated: Option<Repeated>,
     /// The one thing to try.
     pub advice: Advice,
     /// All of it in one paragraph; nothing if the copy failed.
@@ -88,14 +94,18 @@ pub struct Explained {
 /// nothing is measured, and of one that fails nothing is explained.
 pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained {
     let start = Instant::now();
-    let ends = CopyEnds::from_case(case);
-    let bench = isolate::Bench { case, ends: &ends, mover };
-    let (parts, unmeasured) = if refusal::is_foreseen(case, &ends, mover) {
-        (Vec::new(), vec!["nothing was measured: the copy was expected to be refused".into()])
+    let mut ends = CopyEnds::from_case(case);
+    let foreseen = refusal::foresee(case, &ends, mover);
+    ends.copy_bytes = ends.copy_bytes.or(foreseen.bytes);
+    let bench = isolate::Bench::new(case, &ends, mover);
+    let measured = if foreseen.is_refused {
+        let wrong = vec!["nothing was measured: the copy was expected to be refused".into()];
+        MeasuredRounds { wrong, ..MeasuredRounds::default() }
     } else {
-        isolate::all(&bench, tell)
+        rounds::all(&bench, tell)
     };
-    let prediction = law::predict(&parts, &ends).filter(|_| !is_stopped(case));
+    let prediction = law::predict_rounds(&measured, &ends).filter(|_| !is_stopped(case));
+    let MeasuredRounds { parts, wrong: unmeasured, .. } = measured;
     if let Some(prediction) = &prediction {
         tell(&messages::prediction(prediction));
     }
@@ -106,8 +116,13 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     let report = copy(case, mover);
     let after = Instant::now();
     let seen = law::Seen::from_report(&report, prediction.as_ref());
-    let (limited_by, limited_detail) =
-        law::decide(prediction.as_ref(), law::is_partial(&parts, &ends), &report, &seen);
+    let (repeated, account) = repeated(&bench, &report);
+    let (limited_by, limited_detail) = law::decide(
+        prediction.as_ref(),
+        law::is_partial(&parts, &ends),
+        &account,
+        &law::Seen::from_report(&account, prediction.as_ref()),
+    );
     let over = after + ADDED_MAX.saturating_sub(Duration::from_nanos(before_ns));
     let cause = advice::cause(limited_by, &limited_detail, &report);
     let advice = if report.exit_status == Status::Done as i32 {
@@ -125,6 +140,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
         error_percent: seen.error_percent,
         limited_by,
         limited_detail,
+        repeated,
         advice,
         words: String::new(),
         page: String::new(),
@@ -132,6 +148,16 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
         report,
     };
     in_words(explained, case)
+}
+
+/// A copy that is too short, repeated, and the account of all of it; any other as it is.
+fn repeated(bench: &isolate::Bench<'_>, report: &Report) -> (Option<Repeated>, Report) {
+    // Between two pieces of a copy that was cut short nothing is told of it.
+    let repeated = if is_stopped(bench.case) { None } else { rounds::repeat::repeat(bench, report) };
+    match repeated {
+        Some((repeated, account)) => (Some(repeated), account),
+        None => (None, report.clone()),
+    }
 }
 
 /// Tries what might help.

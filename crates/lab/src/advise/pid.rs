@@ -28,7 +28,8 @@ use connections::{Connections, ConnectionsMoment};
 use delays::Delays;
 use devices::DeviceCounters;
 use files::{
-    Descriptor, DescriptorKind, Descriptors, Files, KnownSockets, descriptors, leads_out, outer_pipes,
+    Descriptor, DescriptorKind, Descriptors, Files, KnownSockets, PipeEnds, descriptors, leads_out,
+    name_ends, outer_pipes, pipe_ends,
 };
 use threads::{SeenThreads, THREADS_MAX, tasks};
 use wait::{Doing, OpenAs};
@@ -56,6 +57,9 @@ pub fn watch(pid: u32, time: Duration, stop: &Arc<AtomicBool>) -> Result<Watched
         if round.is_multiple_of(LOOK_EACH) || last {
             watcher.look();
         }
+        if round == 0 || last {
+            watcher.look_at_pipes();
+        }
         if last || !watcher.lives() {
             break;
         }
@@ -72,6 +76,7 @@ struct Watcher {
     rounds: u32,
     tasks: BTreeMap<u32, Vec<u32>>,
     held: BTreeMap<u32, Descriptors>,
+    pipe_ends: PipeEnds,
     outer: BTreeMap<u32, (bool, bool)>,
     threads: SeenThreads,
     files: Files,
@@ -140,6 +145,7 @@ impl Watcher {
             rounds: 0,
             tasks: BTreeMap::new(),
             held: BTreeMap::new(),
+            pipe_ends: PipeEnds::new(),
             outer: BTreeMap::new(),
             threads: SeenThreads::default(),
             files: Files::default(),
@@ -183,6 +189,11 @@ impl Watcher {
         self.look_at_connections();
         let outer = |pid: u32| (pid, outer_pipes(pid, &self.held, &self.sockets));
         self.outer = family.iter().map(|&pid| outer(pid)).collect();
+    }
+
+    /// All processes are looked at for that: at the beginning, and at the end.
+    fn look_at_pipes(&mut self) {
+        self.pipe_ends.extend(pipe_ends(&self.held));
     }
 
     /// A process may be moved to other groups. One that has ended has none any more.
@@ -260,7 +271,8 @@ impl Watcher {
 
     fn seen(self) -> Watched {
         let elapsed_ns = self.start.elapsed().as_nanos() as u64;
-        let files = self.files.list(elapsed_ns);
+        let mut files = self.files.list(elapsed_ns);
+        name_ends(&mut files, &self.pipe_ends);
         let threads = self.threads.list();
         let mut missing = self.missing;
         missing.extend(self.threads.denied.iter().map(|what| format!("{what}: not permitted; run as root")));

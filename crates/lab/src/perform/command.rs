@@ -126,9 +126,20 @@ fn tail(stream: Option<impl Read>) -> String {
     String::from_utf8_lossy(kept.make_contiguous()).into_owned()
 }
 
-/// The report is the last line, also after a failure.
+/// The report is the last line, also after a failure. A copy that follows an explanation is its next copy.
 fn report_in(output: &str) -> Option<Reported> {
-    let line: Value = serde_json::from_str(output.trim_end().lines().next_back()?).ok()?;
+    let mut lines = output.trim_end().lines().rev();
+    let last = reported(lines.next()?)?;
+    if last.explained.is_some() {
+        return Some(last);
+    }
+    let explained = lines.find_map(reported).and_then(|earlier| earlier.explained);
+    let explained = explained.map(|earlier| earlier.followed_by(&last.report));
+    Some(Reported { explained, ..last })
+}
+
+fn reported(line: &str) -> Option<Reported> {
+    let line: Value = serde_json::from_str(line).ok()?;
     if line["event"] == "report" { Reported::read(line) } else { None }
 }
 
@@ -243,6 +254,15 @@ mod tests {
         let explained = explained.expect("an explanation");
         assert_eq!((explained.observed_bytes_per_second, explained.added_ns), (4.5, 7));
         assert_eq!(explained.predicted_bytes_per_second, None);
+        assert_eq!(explained.next_bytes_per_second, None);
+        // A plain copy after it: the row is that copy's, with what was explained before.
+        let copy =
+            r#"{"event":"report","bytes":10,"bytes_moved":10,"elapsed_ns":5,"requests":3,"waits_ns":{}}"#;
+        let report = run(&format!("echo '{line}'; echo '{copy}'")).report.expect("a report");
+        assert_eq!((report.report.elapsed_ns, report.report.requests), (5, 3));
+        let explained = report.explained.expect("an explanation");
+        assert_eq!(explained.observed_bytes_per_second, 4.5);
+        assert_eq!(explained.next_bytes_per_second, Some(2e9));
     }
 
     #[test]

@@ -352,9 +352,15 @@ fn notes(rows: &[FoundRow<'_>]) -> Vec<String> {
         format!("rows of several {what} are mixed: {}", some.join(", "))
     });
     let marked = [(loaded, load), (restless, rest)].into_iter().filter(|(count, _)| *count > 0);
-    let explained = explained_words(rows.iter().filter_map(|(_, row)| row.explained.as_ref()));
+    let explained =
+        explained_words(rows.iter().filter_map(|(_, row)| Some((ends_of(row), row.explained.as_ref()?))));
     let notes = marked.map(|(_, words)| words).chain(mixed).chain(drift_notes(rows));
     notes.chain(soaker_notes(rows)).chain(explained).collect()
+}
+
+/// The kind of ends of a run: its command's name.
+fn ends_of(row: &Row) -> String {
+    row.asked.get(COMMAND).map_or_else(|| "copies".into(), Level::to_string)
 }
 
 /// Notes of drift, for each file by itself: rows of another day are no rounds of it.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Discards come in bursts less than a second apart.
 const REST: Duration = Duration::from_secs(1);
+/// Those of what was just removed are under way when it was synced (ext4: the journal's commit waits for them).
+const SHORT_REST: Duration = Duration::from_millis(60);
 /// The discards of 4 GiB take 6 s; twenty times that is somebody else's work.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 const STEP: Duration = Duration::from_millis(20);
@@ -54,6 +56,15 @@ impl QuietDisk {
     /// Writes out what is dirty, so that deletes reach the disk, and waits until nothing is in flight and nothing was
     /// discarded for a second. False if that took longer than two minutes, or `stop` was set.
     pub fn wait_quiet(&self, stop: &AtomicBool) -> bool {
+        self.wait_at_rest(REST, stop)
+    }
+
+    /// The same for what was just removed alone: nothing in flight, and nothing discarded for 60 ms.
+    pub fn wait_discarded(&self, stop: &AtomicBool) -> bool {
+        self.wait_at_rest(SHORT_REST, stop)
+    }
+
+    fn wait_at_rest(&self, rest: Duration, stop: &AtomicBool) -> bool {
         let synced = File::open(&self.folder).is_ok_and(|folder| rustix::fs::syncfs(&folder).is_ok());
         let Some(stat) = &self.stat else { return synced };
         let start = Instant::now();
@@ -65,7 +76,7 @@ impl QuietDisk {
                 discards = Some(now.discards);
                 unchanged_since = Instant::now();
             }
-            if now.in_flight == 0 && unchanged_since.elapsed() >= REST {
+            if now.in_flight == 0 && unchanged_since.elapsed() >= rest {
                 return true;
             }
             sleep(STEP);

@@ -17,23 +17,25 @@ use datapump_files::holes::ByteRanges;
 /// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
 const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
 
-/// The ranges, of a rehearsal as far as so many bytes of them.
+/// The ranges, of a rehearsal so many bytes of them from its beginning on.
 pub fn rehearsed(run: &MoverRun<'_>, ranges: Option<ByteRanges>) -> Option<ByteRanges> {
-    match run.settings.options.measuring.rehearsal_bytes {
-        Some(most) => ranges.map(|ranges| first_bytes(&ranges, most)),
+    let measuring = &run.settings.options.measuring;
+    match measuring.rehearsal_bytes {
+        Some(most) => ranges.map(|ranges| bytes_from(&ranges, measuring.rehearsal_begin, most)),
         None => ranges,
     }
 }
 
-/// The first `most` bytes of these ranges.
-fn first_bytes(ranges: &[(u64, u64)], most: u64) -> ByteRanges {
+/// At most `most` bytes of these ranges, from `begin` on.
+fn bytes_from(ranges: &[(u64, u64)], begin: u64, most: u64) -> ByteRanges {
     let mut left = most;
-    let mut first = |&(start, end): &(u64, u64)| {
+    let mut part = |&(start, end): &(u64, u64)| {
+        let start = start.max(begin).min(end);
         let len = left.min(end - start);
         left -= len;
         (start, start + len)
     };
-    ranges.iter().map(&mut first).filter(|(start, end)| end > start).collect()
+    ranges.iter().map(&mut part).filter(|(start, end)| end > start).collect()
 }
 
 /// Whether a new file is compressed as it is written. Where neither a reservation nor direct I/O concerns it that is

@@ -3,6 +3,7 @@
 //! `DATAPUMP_CASE=path` makes only those that have the word, `DATAPUMP_ONE_CASE_IN=3` every third one.
 
 mod more_limits;
+mod predictions;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -286,6 +287,9 @@ const CASES: &[Case] = &[
     }),
     ("fifo", "local", &["source/pipe/local"], slow_fifo),
     ("reader of a pipe", "local", &["sink/pipe/local"], more_limits::slow_reader),
+    ("idle host", "to nothing", &["cpu/*/local"], |it| {
+        Some(it.both(&|words| it.here(words), &["--request-size", "4KiB", "null:2GiB", "null:"]))
+    }),
     ("busy host", "local", &["cpu/waiting for a cpu/local"], more_limits::busy_host),
     ("busy host", "pull", &["cpu/waiting for a cpu/sender"], |it| {
         more_limits::busy_server(it, &["THERElarge", "null:"])

@@ -248,7 +248,7 @@ fn of_slow_fifo(bench: &Bench, words: &[&str]) -> Named {
     Some(named)
 }
 
-/// The program itself keeps to a rate.
+/// The program itself keeps to a rate, or to what one CPU does.
 fn of_rate_limit(bench: &Bench, words: &[&str]) -> Named {
     let target = bench.at("target");
     let named = Moving::start(command(bench, words, &bench.at("big"), &target)).named();
@@ -330,6 +330,12 @@ const CASES: &[Case] = &[
     case("peer that stopped", "cat", "network", "receive window", |it| of_slow_reader(it, 0)),
     case("rate limit", "rsync", "source", "rate limit", |it| {
         of_rate_limit(it, &["rsync", "--bwlimit=2m", "FROM", "TO"])
+    }),
+    case("generator", "cat of a shell", "cpu", "", |it| {
+        of_rate_limit(it, &["sh", "-c", "gzip -9 -c /dev/urandom | cat > TO"])
+    }),
+    case("redirected output", "cat", "sink", "cgroup limit", |it| {
+        of_slow_sink(it, &["sh", "-c", "exec cat FROM > TO"])
     }),
     case("fifo", "cp", "source", "pipe", |it| of_slow_fifo(it, &["cp", "FROM", "TO"])),
     case("fifo", "dd", "source", "pipe", |it| of_slow_fifo(it, &["dd", "if=FROM", "of=TO", "status=none"])),

@@ -8,15 +8,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use datapump::Place;
-use rustix::fs::FsWord;
 
 use super::Case;
-use super::timer::{TimerLimit, limited};
+use super::timer::limited;
 use crate::probe::host;
 use crate::session::quiet::{QuietDisk, nearest_there};
 
 /// Longer than the discards of what is written here take (0.7 GB/s).
 const QUIET_WITHIN: Duration = Duration::from_secs(5);
+/// The discards of one slice; on a disk that others use it never comes to rest.
+const DISCARDED_WITHIN: Duration = Duration::from_millis(600);
 
 /// One end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,8 @@ pub(super) struct CopyEnds {
     /// The disk that is written to, or else the one that is read.
     pub(super) disk: Option<QuietDisk>,
     pub(super) cpus: u32,
-    /// A disk is read, and none stands behind the sink: the CPU writes what is in none of its caches.
-    pub(super) is_into_memory: bool,
+    /// Bytes of the copy, if they are known.
+    pub(super) copy_bytes: Option<u64>,
 }
 
 impl CopyEnds {
@@ -68,15 +69,18 @@ impl CopyEnds {
         };
         let (from, to) = (disk(source, case.sources.first()), disk(sink, Some(&case.target)));
         let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
-        let has_disk = |disk: &Option<QuietDisk>| disk.as_ref().is_some_and(|disk| disk.name().is_some());
-        let is_into_memory = has_disk(&from) && matches!(&case.target, Place::Path(path) if is_memory(path));
-        CopyEnds { source, sink, is_shared, disk: to.or(from), cpus: host::cpus(), is_into_memory }
+        let copy_bytes = match (source, case.sources.first()) {
+            (End::File(bytes), _) => Some(bytes),
+            (_, Some(Place::Null { bytes, .. })) => *bytes,
+            _ => None,
+        };
+        CopyEnds { source, sink, is_shared, disk: to.or(from), cpus: host::cpus(), copy_bytes }
     }
 
     #[cfg(test)]
     pub(super) fn for_tests() -> CopyEnds {
         let (source, sink) = (End::Once, End::File(0));
-        CopyEnds { source, sink, is_shared: false, disk: None, cpus: 2, is_into_memory: false }
+        CopyEnds { source, sink, is_shared: false, disk: None, cpus: 2, copy_bytes: None }
     }
 
     /// The copy goes over a network, and this host reads.
@@ -89,19 +93,22 @@ impl CopyEnds {
         self.sink == End::Far || self.source == End::Far
     }
 
-    /// Bytes of the source, if that is known.
+    /// Bytes of the copy, if that is known.
     pub(super) fn bytes(&self) -> Option<u64> {
-        match self.source {
-            End::File(bytes) => Some(bytes),
-            _ => None,
-        }
+        self.copy_bytes
     }
 
     /// Lets the disk come to rest after what was written and removed.
     pub(super) fn wait_quiet(&self, stop: &AtomicBool) {
         if let Some(disk) = &self.disk {
-            let limit = TimerLimit { time: QUIET_WITHIN, bytes: u64::MAX };
-            let _ = limited(limit, stop, |flag, _| disk.wait_quiet(&flag));
+            let _ = limited(QUIET_WITHIN, stop, |flag| disk.wait_quiet(&flag));
+        }
+    }
+
+    /// Waits until what was removed is discarded, between two slices: a second of rest after each would be too long.
+    pub(super) fn wait_discarded(&self, stop: &AtomicBool) {
+        if let Some(disk) = self.disk.as_ref().filter(|disk| disk.name().is_some()) {
+            let _ = limited(DISCARDED_WITHIN, stop, |flag| disk.wait_discarded(&flag));
         }
     }
 }
@@ -134,14 +141,6 @@ fn sink_of(place: &Place) -> End {
         },
         _ => End::Once,
     }
-}
-
-/// The nearest folder that stands is kept in memory: statfs(2).
-fn is_memory(path: &Path) -> bool {
-    const TMPFS: FsWord = 0x0102_1994;
-    const RAMFS: FsWord = 0x8584_58f6;
-    let system = rustix::fs::statfs(nearest_there(path));
-    system.is_ok_and(|system| [TMPFS, RAMFS].contains(&system.f_type))
 }
 
 fn is_special(meta: &std::fs::Metadata) -> bool {
@@ -182,14 +181,6 @@ mod tests {
                 || QuietDisk::containing(folder.path()).is_err()
         );
         assert!(!CopyEnds::from_case(&case(Place::Stream)).is_shared);
-        assert!(!is_memory(Path::new("/proc/self")));
-        // A container may have none.
-        if Path::new("/dev/shm").is_dir() {
-            let into_memory = CopyEnds::from_case(&case(path(Path::new("/dev/shm/new"))));
-            assert!(
-                into_memory.is_into_memory
-                    || QuietDisk::containing(folder.path()).is_ok_and(|disk| disk.name().is_none())
-            );
-        }
+        assert_eq!(CopyEnds::from_case(&case(Place::Stream)).bytes(), Some(5));
     }
 }

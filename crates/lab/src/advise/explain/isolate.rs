@@ -1,9 +1,9 @@
-//! Each part of a copy alone, and ends that share something as one.
+//! How each part of a copy is run alone for a slice, and ends that share something as one.
 //!
-//! Must not know: what the parts allow together, what the copy did.
+//! Must not know: how often a part is run, what the parts allow together, what the copy did.
 
+use std::cell::Cell;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use datapump::{
@@ -12,26 +12,21 @@ use datapump::{
 };
 
 use super::ends::{CopyEnds, End};
-use super::part::{Part, PartName};
-use super::timer::{Pace, TimerLimit, limited};
-use super::{Case, MoveOutcome, MoveUse, Mover, messages};
+use super::part::{Part, PartName, Slice};
+use super::timer::limited;
+use super::{Case, MoveOutcome, MoveUse, Mover};
 use crate::session::quiet::nearest_there;
 
-/// How long a part is measured. With five parts and their rests all of it stays below half a minute.
-const TIME: Duration = Duration::from_millis(2500);
 /// The bare pump needs no device to come to speed.
-const PUMP_TIME: Duration = Duration::from_millis(300);
-/// The first of two sizes: what the two differ by is free of what it takes to begin and to end.
-const FIRST_BYTES: u64 = 16 << 20;
-/// The first of a part that is slow, or of a target with little room.
-const LITTLE_BYTES: u64 = 1 << 20;
-/// Shares of what may be written in all: the sink alone, both ends together; the rest is for trials.
-const SINK_SHARE: u64 = 3;
-const JOINT_SHARE: u64 = 3;
-/// One share is an eighth.
-const SHARES: u64 = 8;
+const PUMP_TIME: Duration = Duration::from_millis(60);
+/// A slice that takes longer is cut off: that of a device that became much slower meanwhile.
+const SLICE_TIME_MAX: Duration = Duration::from_secs(6);
 /// Nothing moves faster than this for so long: 64 GB/s.
 const NULL_BYTES: u64 = 160 << 30;
+/// Slices begin at a multiple of this: as direct I/O needs it, and any request size divides it.
+const BEGIN_STEP: u64 = 64 << 20;
+/// What is written in all besides the copy: eight slices of a copy of 400 MiB; one in twenty of the free bytes at most.
+pub(super) const WRITES_MAX: u64 = 4 << 30;
 
 /// What of the user's options is part of how fast a part is.
 pub(super) fn tuning(options: &Options) -> Options {
@@ -65,288 +60,160 @@ pub(super) fn tuning(options: &Options) -> Options {
     }
 }
 
-/// How much a part may move.
-#[derive(Clone, Copy, Debug)]
-struct PartRoom {
-    /// At once.
-    most: u64,
-    /// In all runs that are still to come.
-    left: u64,
-}
-
-impl PartRoom {
-    fn now(&self) -> u64 {
-        self.most.min(self.left)
-    }
-}
-
-/// One part that is run, perhaps several times.
+/// Runs parts of a copy, and counts what they write.
 pub(super) struct Bench<'case> {
     pub(super) case: &'case Case,
     pub(super) ends: &'case CopyEnds,
     pub(super) mover: Mover<'case>,
+    /// Bytes that parts wrote so far.
+    pub(super) written: Cell<u64>,
 }
 
-/// In this order: whether two hosts are one machine is known when the network was measured.
-const ORDER: [PartName; 7] = [
-    PartName::Pump,
-    PartName::Source,
-    PartName::Network,
-    PartName::Near,
-    PartName::Sink,
-    PartName::Together,
-    PartName::Chain,
-];
-
-/// All parts that there are, and why others could not be measured.
-pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> (Vec<Part>, Vec<String>) {
-    let case = bench.case;
-    let options = tuning(&case.options);
-    let (mut parts, mut wrong) = (Vec::new(), Vec::new());
-    let rate = case.options.tuning.bytes_per_second;
-    let is_stopped = || case.stop.load(Ordering::Relaxed);
-    for name in ORDER {
-        // What was cut short tells nothing.
-        match (!is_stopped()).then(|| bench.measure(name, &options, &parts)).filter(|_| !is_stopped()) {
-            Some(Ok(part)) => parts.extend(part.inspect(|part| tell(&messages::alone(part)))),
-            Some(Err(why)) => {
-                tell(&why);
-                wrong.push(why);
-            }
-            None => break,
-        }
-    }
-    parts.extend(rate.map(|rate| Part { bytes_per_second: rate as f64, ..Part::new(PartName::RateLimit) }));
-    (parts, wrong)
+/// Which bytes a slice moves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SliceRange {
+    pub(super) bytes: u64,
+    /// From here on, of a source on this host.
+    pub(super) begin: u64,
 }
 
-impl Bench<'_> {
-    /// One part, after those that are measured by then; none where the copy has none.
-    fn measure(&self, name: PartName, options: &Options, before: &[Part]) -> Result<Option<Part>, String> {
-        match name {
-            PartName::Pump => self.pump(options),
-            PartName::Source => self.source(options, TIME),
-            PartName::Network => self.network(options, TIME),
-            PartName::Near if before.iter().any(|part| part.on_one_machine) => Ok(None),
-            PartName::Near => self.near(options),
-            PartName::Sink => self.sink(options, TIME),
-            PartName::Together => self.together(options),
-            PartName::Chain => self.chain(options, before),
-            PartName::RateLimit => Ok(None),
-        }
+impl<'case> Bench<'case> {
+    pub(super) fn new(case: &'case Case, ends: &'case CopyEnds, mover: Mover<'case>) -> Bench<'case> {
+        Bench { case, ends, mover, written: Cell::new(0) }
     }
 
-    fn run(&self, ends: (Place, Place), options: Options, limit: TimerLimit) -> MoveOutcome {
-        self.paced(ends.0, ends.1, options, limit).0
-    }
-
-    fn paced(
-        &self,
-        source: Place,
-        target: Place,
-        options: Options,
-        limit: TimerLimit,
-    ) -> (MoveOutcome, Pace) {
-        limited(limit, &self.case.stop, |stop, watch| {
-            let sources = vec![source];
-            let job = Job::copy(sources, target).options(options).stop(stop).watch(watch);
-            (self.mover)(job, MoveUse::Part)
-        })
-    }
-
-    pub(super) fn pump(&self, options: &Options) -> Result<Option<Part>, String> {
-        let limit = TimerLimit { time: PUMP_TIME, bytes: u64::MAX };
-        let moved = self.run((null(NULL_BYTES), nowhere()), options.clone(), limit);
-        measured(PartName::Pump, &moved).map(Some)
-    }
-
-    /// Reads for a while.
-    pub(super) fn source(&self, options: &Options, time: Duration) -> Result<Option<Part>, String> {
-        match self.ends.source {
-            End::Null => return Ok(None),
-            End::Folder => return Err(alone(PartName::Source, "it is a folder, or several")),
-            End::Once => return Err(alone(PartName::Source, "it can be read only once")),
-            End::Web => return Err(alone(PartName::Source, "it is on the web, and the copy alone reads it")),
-            End::Missing => return Err(alone(PartName::Source, "it does not exist")),
-            End::Empty => {
-                return Err(alone(PartName::Source, "it is empty, or has no size of its own (/proc)"));
-            }
-            End::File(_) | End::Far => {}
-        }
-        let source = self.case.sources[0].clone();
-        let limit = TimerLimit { time, bytes: u64::MAX };
-        let (moved, pace) = self.paced(source, nowhere(), options.clone(), limit);
-        let part = measured(PartName::Source, &moved)?;
-        let bytes_per_second = pace.bytes_per_second().unwrap_or(part.bytes_per_second);
-        Ok(Some(Part { bytes_per_second, ..part }))
-    }
-
-    /// Null at both ends of the network.
-    pub(super) fn network(&self, options: &Options, time: Duration) -> Result<Option<Part>, String> {
-        let far = match (self.ends.source, self.ends.sink) {
-            (End::Far, _) => self.case.sources[0].clone(),
-            (_, End::Far) => self.case.target.clone(),
-            _ => return Ok(None),
-        };
-        let room = PartRoom { most: NULL_BYTES, left: u64::MAX };
-        self.sized(PartName::Network, time, room, &|bytes| {
-            let ends =
-                if self.ends.is_push() { (null(bytes), far.clone()) } else { (far.clone(), nowhere()) };
-            (ends, options.clone().with(|it| it.measuring.far_null_bytes = Some(bytes)))
-        })
-        .map(Some)
-    }
-
-    /// The end on this host over the network, if it is a file: to null on the other host, or from there.
-    fn near(&self, options: &Options) -> Result<Option<Part>, String> {
-        let source = &self.case.sources[0];
-        match (self.ends.source, self.ends.sink) {
-            (End::File(bytes), End::Far) => {
-                let options = options.clone().with(|it| it.measuring.far_null_bytes = Some(bytes));
-                let limit = TimerLimit { time: TIME, bytes: u64::MAX };
-                let (moved, pace) = self.paced(source.clone(), self.case.target.clone(), options, limit);
-                let part = measured(PartName::Near, &moved)?;
-                let bytes_per_second = pace.bytes_per_second().unwrap_or(part.bytes_per_second);
-                Ok(Some(Part { bytes_per_second, ..part }))
-            }
-            (End::Far, End::File(_) | End::Folder) => {
-                let share = self.may_write() / SHARES * JOINT_SHARE;
-                let room = PartRoom { most: share, left: share };
-                let part = self.sized(PartName::Near, TIME, room, &|bytes| {
-                    let (rehearsal_bytes, far_null_bytes) = (Some(bytes), Some(bytes));
-                    let options = options.clone().with(|it| {
-                        it.measuring.rehearsal_bytes = rehearsal_bytes;
-                        it.measuring.far_null_bytes = far_null_bytes;
-                    });
-                    ((source.clone(), self.case.target.clone()), options)
-                })?;
-                Ok(Some(part))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Writes into files without a name, which go again.
-    pub(super) fn sink(&self, options: &Options, time: Duration) -> Result<Option<Part>, String> {
-        match (self.ends.sink, self.ends.source) {
-            (End::Null, _) => return Ok(None),
-            (_, End::Folder) => return Err(alone(PartName::Sink, "a folder is copied into it")),
-            (End::Once, _) => return Err(alone(PartName::Sink, "it can be written only once")),
-            (End::File(_) | End::Folder | End::Far | End::Web | End::Missing | End::Empty, _) => {}
-        }
-        let share = self.may_write() / SHARES * SINK_SHARE;
-        self.sink_up_to(options, time, share).map(Some)
-    }
-
-    /// Writes no more than the share in all, and no more than the copy at once.
-    pub(super) fn sink_up_to(&self, options: &Options, time: Duration, share: u64) -> Result<Part, String> {
-        let most = share.min(self.ends.bytes().unwrap_or(u64::MAX));
-        self.sized(PartName::Sink, time, PartRoom { most, left: share }, &|bytes| {
-            let options = options.clone().with(|it| it.measuring.rehearsal_bytes = Some(bytes));
-            ((null(bytes), self.case.target.clone()), options)
-        })
-    }
-
-    /// Source and sink as one chain: the first bytes of the source into a file without a name. Of ends that share a
-    /// device or a machine, what each does alone does not tell what both do.
-    fn joint(&self, name: PartName, options: &Options) -> Result<Option<Part>, String> {
-        let share = self.may_write() / SHARES * JOINT_SHARE;
-        let most = share.min(self.ends.bytes().unwrap_or(u64::MAX));
-        if most < LITTLE_BYTES.min(self.ends.bytes().unwrap_or(u64::MAX)) {
-            return Err(alone(name, "too little free space"));
-        }
-        self.ends.wait_quiet(&self.case.stop);
-        self.sized(name, TIME / 2, PartRoom { most, left: share }, &|bytes| {
-            let options = options.clone().with(|it| it.measuring.rehearsal_bytes = Some(bytes));
-            ((self.case.sources[0].clone(), self.case.target.clone()), options)
-        })
-        .map(Some)
-    }
-
-    fn together(&self, options: &Options) -> Result<Option<Part>, String> {
-        match (self.ends.source, self.ends.is_shared) {
-            (End::File(1..), true) => self.joint(PartName::Together, options),
-            _ => Ok(None),
-        }
-    }
-
-    fn chain(&self, options: &Options, before: &[Part]) -> Result<Option<Part>, String> {
-        let has = |name| before.iter().any(|part| part.name == name);
+    /// Whether the copy has this part, given those that are known by now.
+    pub(super) fn has(&self, name: PartName, before: &[Part]) -> Result<bool, String> {
         let is_one = || before.iter().any(|part| part.on_one_machine);
-        match (self.ends.source, self.ends.sink) {
-            (End::File(1..), End::Far) if is_one() => {}
-            (End::Far, End::File(_) | End::Folder) if is_one() && has(PartName::Source) => {}
-            (End::File(1..), End::File(_) | End::Folder) if self.ends.is_into_memory => {}
-            _ => return Ok(None),
-        }
-        self.joint(PartName::Chain, options)
+        let (source, sink) = (self.ends.source, self.ends.sink);
+        Ok(match name {
+            PartName::Pump => true,
+            PartName::Source => self.has_source()?,
+            PartName::Network => self.ends.is_far(),
+            PartName::Near if is_one() => false,
+            PartName::Near => {
+                matches!((source, sink), (End::File(_), End::Far) | (End::Far, End::File(_) | End::Folder))
+            }
+            PartName::Sink => self.has_sink()?,
+            PartName::Together => self.ends.is_shared && matches!(source, End::File(1..)),
+            PartName::Chain => match (source, sink) {
+                (End::File(1..), End::Far) => is_one(),
+                (End::Far, End::File(_) | End::Folder) => {
+                    is_one() && before.iter().any(|part| part.name == PartName::Source)
+                }
+                (End::File(1..), End::File(_) | End::Folder) => !self.ends.is_shared,
+                _ => false,
+            },
+            PartName::RateLimit => false,
+        })
     }
 
-    /// What may be written besides the copy.
+    fn has_source(&self) -> Result<bool, String> {
+        let why = match self.ends.source {
+            End::Null => return Ok(false),
+            End::File(_) | End::Far => return Ok(true),
+            End::Folder => "it is a folder, or several",
+            End::Once => "it can be read only once",
+            End::Web => "it is on the web, and the copy alone reads it",
+            End::Missing => "it does not exist",
+            End::Empty => "it is empty, or has no size of its own (/proc)",
+        };
+        Err(alone(PartName::Source, why))
+    }
+
+    fn has_sink(&self) -> Result<bool, String> {
+        match (self.ends.sink, self.ends.source) {
+            (End::Null, _) => Ok(false),
+            (_, End::Folder) => Err(alone(PartName::Sink, "a folder is copied into it")),
+            (End::Once, _) => Err(alone(PartName::Sink, "it can be written only once")),
+            (End::File(_) | End::Folder | End::Far | End::Web | End::Missing | End::Empty, _) => Ok(true),
+        }
+    }
+
+    /// Whether the part writes into the target's file system.
+    pub(super) fn writes(&self, name: PartName) -> bool {
+        match name {
+            PartName::Sink | PartName::Together | PartName::Chain => true,
+            PartName::Near => !self.ends.is_push(),
+            PartName::Pump | PartName::Source | PartName::Network | PartName::RateLimit => false,
+        }
+    }
+
+    /// What may still be written besides the copy.
     pub(super) fn may_write(&self) -> u64 {
         let free = match &self.case.target {
             Place::Path(path) => free_bytes(path),
             // The other host refuses more than its own share.
             _ => u64::MAX,
         };
-        Options::REHEARSAL_BYTES_MAX.min(free / 20)
+        WRITES_MAX.min(free / 20).saturating_sub(self.written.get())
     }
 
-    /// Runs a part of so many bytes twice: a short one, and one that takes about the time.
-    fn sized(
+    /// Runs one slice of a part. A target without room for it gets half of it, as often as need be.
+    ///
+    /// Errors: it failed, and why.
+    pub(super) fn slice(
         &self,
         name: PartName,
-        time: Duration,
-        mut room: PartRoom,
-        part: &dyn Fn(u64) -> ((Place, Place), Options),
-    ) -> Result<Part, String> {
-        let limit = TimerLimit { time: 4 * time, bytes: u64::MAX };
-        let run = |bytes: u64, room: &mut PartRoom| {
-            let (ends, options) = part(bytes);
-            let moved = self.run(ends, options, limit);
-            room.left = room.left.saturating_sub(moved.report.bytes_moved);
-            moved
+        options: &Options,
+        range: SliceRange,
+    ) -> Result<Slice, String> {
+        let moved = self.run(name, options, range);
+        let slice = Slice::from_report(&moved.report);
+        if self.writes(name) {
+            self.written.set(self.written.get().saturating_add(slice.bytes));
+        }
+        if moved.report.problems.contains_key(Class::NoSpace.name()) && range.bytes > 1 {
+            return self.slice(name, options, SliceRange { bytes: range.bytes / 2, ..range });
+        }
+        measured(name, &moved).map(|()| slice)
+    }
+
+    /// The slice's move, with its report.
+    pub(super) fn run(&self, name: PartName, options: &Options, range: SliceRange) -> MoveOutcome {
+        let SliceRange { bytes, begin } = range;
+        let (source, target) = (&self.case.sources[0], &self.case.target);
+        let rehearsed = |it: &mut Options| {
+            it.measuring.rehearsal_bytes = Some(bytes);
+            it.measuring.rehearsal_begin = begin / BEGIN_STEP * BEGIN_STEP;
         };
-        let little_bytes = LITTLE_BYTES.min(room.now()).max(1);
-        let little = run(little_bytes, &mut room);
-        let (mut first, mut short, mut short_bytes) = (measured(name, &little)?, little, little_bytes);
-        let is_slow = first.bytes_per_second * time.as_secs_f64() < 2.0 * FIRST_BYTES as f64;
-        // Without room for a second one that is twice as long it would tell nothing.
-        if !is_slow && room.most > FIRST_BYTES && room.left >= 3 * FIRST_BYTES {
-            let longer = run(FIRST_BYTES, &mut room);
-            if let Ok(part) = measured(name, &longer) {
-                (first, short, short_bytes) = (part, longer, FIRST_BYTES);
+        let far_null = |it: &mut Options| it.measuring.far_null_bytes = Some(bytes);
+        let plain = options.clone();
+        let (ends, options) = match name {
+            PartName::Pump | PartName::RateLimit => ((null(NULL_BYTES), nowhere()), plain),
+            PartName::Source => ((source.clone(), nowhere()), plain.with(rehearsed)),
+            PartName::Network if self.ends.is_push() => ((null(bytes), target.clone()), plain.with(far_null)),
+            PartName::Network => ((source.clone(), nowhere()), plain.with(far_null)),
+            PartName::Near if self.ends.is_push() => {
+                ((source.clone(), target.clone()), plain.with(far_null).with(rehearsed))
             }
-        }
-        let mut bytes = room.now().min((first.bytes_per_second * time.as_secs_f64()) as u64);
-        while bytes >= 2 * short_bytes {
-            let long = run(bytes, &mut room);
-            if long.report.problems.contains_key(Class::NoSpace.name()) {
-                bytes = room.now().min(bytes / 2);
-                continue;
+            PartName::Near => ((source.clone(), target.clone()), plain.with(rehearsed).with(far_null)),
+            PartName::Sink => {
+                let rehearsed = |it: &mut Options| it.measuring.rehearsal_bytes = Some(bytes);
+                ((null(bytes), target.clone()), plain.with(rehearsed))
             }
-            let whole = measured(name, &long)?;
-            // A source that ended before was moved as a whole.
-            let has_ended = long.report.exit_status == Status::Done as i32 && whole.bytes < bytes;
-            return Ok(if has_ended { whole } else { Part::between(name, &short.report, &long.report) });
-        }
-        Ok(first)
+            PartName::Together | PartName::Chain => ((source.clone(), target.clone()), plain.with(rehearsed)),
+        };
+        let time = if name == PartName::Pump { PUMP_TIME } else { SLICE_TIME_MAX };
+        limited(time, &self.case.stop, |stop| {
+            let job = Job::copy(vec![ends.0], ends.1).options(options).stop(stop);
+            (self.mover)(job, MoveUse::Part)
+        })
     }
 }
 
 /// A part that failed says why; one that was stopped at its limit did what it should.
-fn measured(name: PartName, moved: &MoveOutcome) -> Result<Part, String> {
-    let part = Part::from_report(name, &moved.report);
+fn measured(name: PartName, moved: &MoveOutcome) -> Result<(), String> {
     let is_done = [Status::Done as i32, Status::Interrupted as i32].contains(&moved.report.exit_status);
-    if is_done && part.bytes > 0 {
-        Ok(part)
+    if is_done && moved.report.bytes_moved > 0 {
+        Ok(())
     } else {
-        let why = moved.problem.as_deref().unwrap_or("nothing was moved");
-        Err(alone(name, why))
+        Err(alone(name, moved.problem.as_deref().unwrap_or("nothing was moved")))
     }
 }
 
-fn alone(name: PartName, why: &str) -> String {
+/// A part that could not be measured, and why.
+pub(super) fn alone(name: PartName, why: &str) -> String {
     format!("{} could not be measured{}: {why}", name.words(), name.alone_words())
 }
 
@@ -362,43 +229,4 @@ fn nowhere() -> Place {
 fn free_bytes(path: &Path) -> u64 {
     let room = rustix::fs::statvfs(nearest_there(path));
     room.map_or(0, |room| room.f_bavail.saturating_mul(room.f_frsize))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use datapump::Report;
-
-    fn report(bytes_moved: u64, elapsed_ns: u64) -> Report {
-        Report { bytes_moved, elapsed_ns, ..Report::default() }
-    }
-
-    /// However fast the target is, and however often it is full: all runs together stay within their share.
-    #[test]
-    fn a_sink_is_measured_within_its_share() {
-        use std::sync::atomic::AtomicU64;
-        let null = || Place::Null { bytes: None, fill: Fill::Zero };
-        let case = Case {
-            sources: vec![null()],
-            target: null(),
-            options: Options::default(),
-            stop: Default::default(),
-        };
-        for (share, full_from) in [(64_u64 << 20, u64::MAX), (768 << 20, u64::MAX), (768 << 20, 100 << 20)] {
-            let written = AtomicU64::new(0);
-            let mover = |job: Job, _: MoveUse| {
-                let asked = job.asked().measuring.rehearsal_bytes.unwrap_or(0);
-                let bytes = asked.min(full_from);
-                written.fetch_add(bytes, Ordering::Relaxed);
-                let full = (bytes < asked).then(|| (Class::NoSpace.name().to_string(), 1));
-                let problems = full.into_iter().collect();
-                MoveOutcome { report: Report { problems, ..report(bytes, bytes / 10) }, problem: None }
-            };
-            let ends = CopyEnds::for_tests();
-            let bench = Bench { case: &case, ends: &ends, mover: &mover };
-            bench.sink_up_to(&case.options, TIME, share).expect("it can be written");
-            let written = written.load(Ordering::Relaxed);
-            assert!(written <= share && written > share / 2, "{written} of {share}");
-        }
-    }
 }

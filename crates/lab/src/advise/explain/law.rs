@@ -7,8 +7,13 @@ use datapump::{LimitedBy, LimitedDetail, Report, Why};
 
 use super::ends::{CopyEnds, End};
 use super::moved_bytes_per_s;
-use super::part::{Part, PartName, cpu_ns};
+use super::part::{MeasuredRounds, Part, PartName, cpu_ns};
 use crate::judge::cost::{bottlenecks, cpu_bytes_per_s, relative_error_percent, sum_without_pumps};
+use crate::judge::stats::{Interval, mean};
+use stored::StoredPrediction;
+
+mod interval;
+pub mod stored;
 
 /// A lead below this part of the slower is no lead.
 const LEAD_MIN: f64 = 1.10;
@@ -24,6 +29,12 @@ pub struct Prediction {
     pub predicted_bytes_per_second: f64,
     /// CPU time of both hosts for each byte.
     pub predicted_ns_per_byte: f64,
+    /// Where one next copy lies in nine of ten cases, bytes over time; none of fewer than three rounds.
+    pub speed_interval: Option<Interval>,
+    /// The same for its CPU time for each byte.
+    pub cost_interval: Option<Interval>,
+    /// Rounds of slices that it was made from.
+    pub rounds: usize,
     /// The slowest part.
     pub slowest: PartName,
     /// Its bandwidth, without what it takes to begin and to end.
@@ -32,33 +43,72 @@ pub struct Prediction {
     pub next: (PartName, f64),
     /// One device serves both ends.
     pub shared_device: bool,
+    /// All of it as text, with its digest.
+    pub stored: StoredPrediction,
 }
 
-/// What the parts allow; none if there are none.
-pub(super) fn predict(parts: &[Part], ends: &CopyEnds) -> Option<Prediction> {
-    let joint = parts.iter().find(|part| part.name.is_joint());
-    let shared_device = joint.is_some_and(|joint| joint.name == PartName::Together);
-    let ns_per_byte = joint.map_or_else(|| costs(parts, ends), |joint| joint.cpu_ns_per_byte);
+/// What the parts allow, by the law in each round: the mean time of the rounds, and where one next copy lies. None if there
+/// are no parts.
+pub(super) fn predict_rounds(measured: &MeasuredRounds, ends: &CopyEnds) -> Option<Prediction> {
+    let prediction = predict(&measured.parts, ends)?;
+    let rounds: Vec<Prediction> = measured.rounds.iter().filter_map(|parts| predict(parts, ends)).collect();
+    let speeds: Vec<f64> = rounds.iter().map(|round| round.predicted_bytes_per_second).collect();
+    let costs: Vec<f64> = rounds.iter().map(|round| round.predicted_ns_per_byte).collect();
+    let times: Vec<f64> = speeds.iter().map(|speed| 1.0 / speed.max(f64::MIN_POSITIVE)).collect();
+    let predicted_bytes_per_second = 1.0 / mean(&times)?;
+    let slices = ends.bytes().map_or(1.0, |bytes| bytes as f64 / measured.slice_bytes.max(1) as f64);
+    let prediction = Prediction {
+        predicted_bytes_per_second,
+        speed_interval: interval::next(&speeds, predicted_bytes_per_second, slices),
+        cost_interval: interval::next(&costs, prediction.predicted_ns_per_byte, slices),
+        rounds: rounds.len(),
+        ..prediction
+    };
+    let figures: Vec<(f64, f64)> = speeds.into_iter().zip(costs).collect();
+    let stored = StoredPrediction::new(&measured.parts, &figures, &prediction);
+    Some(Prediction { stored, ..prediction })
+}
+
+/// The part that moves all that the copy moves, through all that it goes through.
+pub(super) fn whole(names: &[PartName], ends: &CopyEnds) -> Option<PartName> {
+    let has = |name| names.contains(&name).then_some(name);
+    has(PartName::Together).or(has(PartName::Chain)).or(match (ends.source, ends.sink) {
+        (End::Null, _) => has(PartName::Sink),
+        (_, End::Null) => has(PartName::Source),
+        _ => None,
+    })
+}
+
+/// What the parts of one round, or their means, allow; none if there are none.
+fn predict(parts: &[Part], ends: &CopyEnds) -> Option<Prediction> {
+    let names: Vec<PartName> = parts.iter().map(|part| part.name).collect();
+    let whole = whole(&names, ends).and_then(|name| parts.iter().find(|part| part.name == name));
+    let shared_device = whole.is_some_and(|whole| whole.name == PartName::Together);
+    let ns_per_byte = whole.map_or_else(|| costs(parts, ends), |whole| whole.cpu_ns_per_byte);
     let mut speeds = apart(parts, shared_device, ends);
     // What the pump does in one thread; a copy between hosts has one at each.
     let threads = if ends.is_far() { 2 } else { 1 };
     speeds.push((PartName::Pump, cpu_bytes_per_s(ends.cpus.min(threads), ns_per_byte)));
-    if let Some(joint) = joint {
-        settle_joint(&mut speeds, joint);
+    if let Some(whole) = whole {
+        settle_whole(&mut speeds, whole);
     }
     let speeds = bottlenecks(speeds);
     let [(slowest, speed), next, ..] = speeds[..] else { return None };
     let most_ns = || parts.iter().map(|part| part.fixed_ns).fold(0.0, f64::max);
-    let fixed_ns = joint.map_or_else(most_ns, |joint| joint.fixed_ns);
+    let fixed_ns = whole.map_or_else(most_ns, |whole| whole.fixed_ns);
     let predicted =
         ends.bytes().map_or(speed, |bytes| bytes as f64 / (bytes as f64 / speed + fixed_ns / 1e9));
     Some(Prediction {
         predicted_bytes_per_second: predicted,
         predicted_ns_per_byte: ns_per_byte,
+        speed_interval: None,
+        cost_interval: None,
+        rounds: 1,
         slowest,
         slowest_bytes_per_second: speed,
         next,
         shared_device,
+        stored: StoredPrediction::default(),
     })
 }
 
@@ -82,17 +132,24 @@ fn apart(parts: &[Part], shared_device: bool, ends: &CopyEnds) -> Vec<(PartName,
     speeds
 }
 
-/// No part is slower than the chain that it is in. Is one as slow, it is what slows the chain; of ends that share a
-/// device none is. A rate is kept by the copy alone.
-fn settle_joint(speeds: &mut Vec<(PartName, f64)>, joint: &Part) {
-    let speed = joint.bytes_per_second;
-    let in_chain = |name: PartName| name != PartName::RateLimit;
-    let slowest =
-        speeds.iter().filter(|(name, _)| in_chain(*name)).min_by(|one, other| one.1.total_cmp(&other.1));
-    let named = slowest.filter(|it| joint.name == PartName::Chain && it.1 <= speed * LEAD_MIN);
-    let name = named.map_or(joint.name, |it| it.0);
+/// No part is slower than the whole that it is in. Is one as slow, it is what slows the whole; of ends that share a device
+/// none is. A rate is kept by the copy alone.
+fn settle_whole(speeds: &mut Vec<(PartName, f64)>, whole: &Part) {
+    let speed = whole.bytes_per_second;
+    let in_whole = |name: PartName| name != PartName::RateLimit;
+    let others = speeds.iter().filter(|(name, _)| in_whole(*name) && *name != whole.name);
+    let slowest = others.min_by(|one, other| one.1.total_cmp(&other.1)).copied();
+    // An end alone is the whole where the other is null: beside it there is the CPU, and the network it is measured over.
+    let lead = if whole.name.is_joint() { LEAD_MIN } else { 1.0 };
+    let named = slowest.filter(|it| whole.name != PartName::Together && it.1 <= speed * lead);
+    let is_hidden = !whole.name.is_joint() && !speeds.iter().any(|it| it.0 == whole.name);
+    let name = match named {
+        Some(it) => it.0,
+        None if is_hidden => PartName::Network,
+        None => whole.name,
+    };
     speeds.retain(|it| it.0 != name);
-    speeds.iter_mut().filter(|it| in_chain(it.0)).for_each(|it| it.1 = it.1.max(speed));
+    speeds.iter_mut().filter(|it| in_whole(it.0)).for_each(|it| it.1 = it.1.max(speed));
     speeds.insert(0, (name, speed));
 }
 
@@ -276,6 +333,55 @@ mod tests {
         assert_eq!(predict(&[part(Pump, 1e5, 0.02)], &CopyEnds::for_tests()), None);
     }
 
+    /// Statement S29: what is stored before the copy is all that is needed to compute the prediction again, and that is the
+    /// sum of its parts.
+    #[test]
+    fn s29_a_stored_explanation_is_the_sum_of_its_parts() {
+        use PartName::{Network, Pump, Sink, Source};
+        let round = |at: f64| {
+            vec![
+                part(Pump, 1e5, 0.02 + at / 1e3),
+                part(Source, 2000.0 + at, 0.1 + at / 71.0),
+                part(Network, 1000.0 - 3.0 * at, 0.4 + at / 37.0),
+                part(Sink, 990.0 - 7.0 * at, 0.6 + at / 13.0),
+            ]
+        };
+        let rounds: Vec<Vec<Part>> = (0..7).map(|at| round(f64::from(at))).collect();
+        let of = |at: usize| rounds.iter().map(|parts| &parts[at]).collect::<Vec<_>>();
+        let parts: Vec<Part> = (0..4).filter_map(|at| Part::mean(&of(at))).collect();
+        let measured = MeasuredRounds { parts, rounds, wrong: Vec::new(), slice_bytes: 1 << 20 };
+        let ends = CopyEnds { source: End::Once, sink: End::Far, ..CopyEnds::for_tests() };
+        let prediction = predict_rounds(&measured, &ends).expect("there are parts");
+        let stored = &prediction.stored;
+        assert_eq!(stored.digest, blake3::hash(stored.text.as_bytes()).to_hex().as_str());
+        let lines: Vec<Vec<&str>> = stored.text.lines().map(|line| line.split(' ').collect()).collect();
+        let figure = |name: &str| {
+            let line = lines.iter().find(|words| words[0] == name).expect("it is stored");
+            line[1].parse::<f64>().expect("a figure")
+        };
+        let cost = |part: &str| {
+            let line =
+                lines.iter().find(|words| words[0] == "part" && words[1] == part).expect("it is stored");
+            assert_eq!(line[6], "cpu_ns_per_byte");
+            line[7].parse::<f64>().expect("a figure")
+        };
+        // Each part but the bare pump contains one, and the sink was measured over the network.
+        let sum = cost("source") + cost("sink") - cost("pump");
+        assert!((figure("predicted_ns_per_byte") - sum).abs() <= 1e-9 * sum, "{}", stored.text);
+        assert_eq!(figure("predicted_ns_per_byte"), prediction.predicted_ns_per_byte);
+        let times = lines
+            .iter()
+            .filter(|words| words[0] == "round")
+            .map(|words| 1.0 / words[2].parse::<f64>().unwrap_or(0.0));
+        let times: Vec<f64> = times.collect();
+        let speed = times.len() as f64 / times.iter().sum::<f64>();
+        assert!((figure("predicted_bytes_per_second") / speed - 1.0).abs() <= 1e-9, "{}", stored.text);
+        assert_eq!((times.len(), prediction.rounds), (7, 7));
+        let interval = prediction.speed_interval.expect("seven rounds");
+        assert_eq!(figure("predicted_bytes_per_second_low"), interval.low);
+        assert!(interval.contains(prediction.predicted_bytes_per_second), "{interval:?}");
+    }
+
     #[test]
     fn an_end_with_the_network_is_a_part_if_it_is_slower_than_both() {
         use PartName::{Near, Network, Pump, Sink, Source};
@@ -328,6 +434,10 @@ mod tests {
             slowest_bytes_per_second: 1000e6,
             next: (PartName::Source, next),
             shared_device: false,
+            speed_interval: None,
+            cost_interval: None,
+            rounds: 1,
+            stored: StoredPrediction::default(),
         };
         for (what, next, report, expected) in [
             ("both say it", 2000e6, report(Sink, 950, 40), Sink),

@@ -8,14 +8,13 @@ use datapump::{LimitedBy, Options, Place, Report, Sync, Why};
 
 use super::law::Prediction;
 use super::part::{Part, PartName};
-use super::{Case, Explained};
+use super::{Case, Explained, Repeated};
+use crate::judge::stats::Interval;
 
 /// A copy that is faster than predicted by more than this is told why.
 const FASTER_MIN: f64 = 1.25;
 /// What buffers take at once is a part of a copy that is shorter than this.
 const SHORT_NS: u64 = 1_000_000_000;
-/// Less than this is all in buffers for longer.
-const LARGE_BYTES: u64 = 256 << 20;
 /// No part costs so much for each byte.
 const COST_MAX_NS: f64 = 1000.0;
 /// Shown as zero.
@@ -44,23 +43,42 @@ fn cost(ns_per_byte: f64) -> String {
 /// The prediction that is written down before the copy.
 pub(super) fn prediction(prediction: &Prediction) -> String {
     let speed = rate_words(prediction.predicted_bytes_per_second);
+    let within = within(prediction);
     let cost = cost(prediction.predicted_ns_per_byte);
     let slowest = prediction.slowest.limit_words();
-    format!("predicted: {speed}{cost}; {slowest} is the slowest part")
+    let digest = prediction.stored.short();
+    format!("predicted: {speed}{within}{cost}; {slowest} is the slowest part (digest {digest})")
+}
+
+/// Where nine of ten copies lie.
+fn within(prediction: &Prediction) -> String {
+    let rounds = prediction.rounds;
+    match prediction.speed_interval {
+        Some(Interval { low, high }) => {
+            let (low, high) = (rate_words(low), rate_words(high));
+            format!(" (90 %: {low} to {high}, {rounds} rounds)")
+        }
+        None => String::new(),
+    }
 }
 
 /// What people read: the whole, unless the copy was too short to say anything.
 pub(super) fn page(explained: &Explained, case: &Case) -> String {
-    let Report { elapsed_ns, bytes_moved, .. } = explained.report;
-    let is_small = bytes_moved < LARGE_BYTES && elapsed_ns < SHORT_NS * 3;
-    if is_null(case) || !(is_small || elapsed_ns < SHORT_NS) {
-        return paragraph(explained, case);
+    match &explained.repeated {
+        Some(Repeated { why_not: Some(why), times, elapsed_ns }) if !is_null(case) => {
+            let took = time_words(explained.report.elapsed_ns);
+            let all = if *times > 1 {
+                format!(" ({times} times: {} in all)", time_words(*elapsed_ns))
+            } else {
+                String::new()
+            };
+            format!(
+                "This copy took {took}, which is too short to tell what limits it{all}, and {why}; explain the copy of a \
+                 file that needs some seconds."
+            )
+        }
+        _ => paragraph(explained, case),
     }
-    format!(
-        "This copy took {}, which is too short to tell what limits it; explain the copy of a file that needs some \
-         seconds.",
-        time_words(elapsed_ns)
-    )
 }
 
 /// The whole in one paragraph.
@@ -72,10 +90,24 @@ pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
             .as_ref()
             .map_or(String::new(), |prediction| compared(explained, prediction, &case.options)),
         parts(explained),
+        repeated(explained),
         format!("{}.", explained.advice.words),
     ];
     let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
     said.join(" ")
+}
+
+/// A copy that was too short by itself.
+fn repeated(explained: &Explained) -> String {
+    match &explained.repeated {
+        Some(Repeated { times: times @ 2.., elapsed_ns, .. }) => format!(
+            "It took {}, which is short: it was copied {times} times, {} in all, into unnamed temporary files but for the \
+             first.",
+            time_words(explained.report.elapsed_ns),
+            time_words(*elapsed_ns)
+        ),
+        _ => String::new(),
+    }
 }
 
 /// From null to null nothing is moved: what counts is a request.
@@ -132,12 +164,20 @@ fn compared(explained: &Explained, prediction: &Prediction, options: &Options) -
         prediction.predicted_ns_per_byte, explained.observed_ns_per_byte
     );
     let has_chain = explained.parts.iter().any(|part| part.name == PartName::Chain);
+    let within = match prediction.speed_interval {
+        Some(Interval { low, high }) => {
+            let is_inside = (low..=high).contains(&explained.observed_bytes_per_second);
+            let place = if is_inside { "within" } else { "outside of" };
+            format!(", {place} the 90 % interval of {} to {}", rate_words(low), rate_words(high))
+        }
+        None => String::new(),
+    };
     let shared = match (prediction.shared_device, has_chain) {
         (true, _) => " One device serves both ends: they were measured together.",
         (_, true) => " Both ends share the CPUs and the memory of one machine: they were measured together.",
         _ => "",
     };
-    format!("Predicted {predicted}, measured {measured} ({off}). {costs}.{shared}")
+    format!("Predicted {predicted}, measured {measured} ({off}){within}. {costs}.{shared}")
 }
 
 /// Half a sentence: the likeliest of what makes a copy faster than its parts were.
@@ -170,6 +210,7 @@ fn parts(explained: &Explained) -> String {
 mod tests {
     use super::*;
     use crate::advise::explain::advice::{Advice, Cause};
+    use crate::advise::explain::law::stored::StoredPrediction;
     use datapump::{AskedAndGot, Fill, LimitedDetail};
 
     fn part(name: PartName, mb_per_s: f64) -> Part {
@@ -195,6 +236,10 @@ mod tests {
             slowest_bytes_per_second: 900e6,
             next: (PartName::Source, 993e6),
             shared_device: false,
+            speed_interval: Some(Interval { low: 850e6, high: 950e6 }),
+            cost_interval: None,
+            rounds: 8,
+            stored: StoredPrediction { text: String::new(), digest: "0123456789abcdef0123".into() },
         };
         let words = "A faster CPU would help".into();
         Explained {
@@ -206,6 +251,7 @@ mod tests {
             error_percent: Some(1.0),
             limited_by,
             limited_detail: LimitedDetail::default(),
+            repeated: None,
             advice: Advice { cause: Cause::Unknown, words, flag: None, gain: None },
             words: String::new(),
             page: String::new(),
@@ -219,7 +265,12 @@ mod tests {
         assert_eq!(alone(&part(PartName::Pump, 2.6e7)), "the pump itself alone: 38 ns a request");
         let explained = explained(900.0, LimitedBy::Cpu, LimitedBy::Cpu, Report::default());
         let before = prediction(explained.prediction.as_ref().expect("it was made"));
-        assert!(before.ends_with("the CPU time of one thread is the slowest part"), "{before}");
+        let words = "the CPU time of one thread is the slowest part (digest 0123456789abcdef)";
+        assert!(before.ends_with(words), "{before}");
+        assert!(
+            before.starts_with("predicted: 858 MiB/s (90 %: 811 MiB/s to 906 MiB/s, 8 rounds)"),
+            "{before}"
+        );
         let file = case(Place::Path("file".into()), Sync::End);
         let said = paragraph(&explained, &file);
         assert!(said.starts_with("The copy ran at 858 MiB/s, limited by the CPU. "), "{said}");
@@ -241,7 +292,7 @@ mod tests {
                 "as predicted",
                 explained(1000.0, Cpu, Cpu, direct("none", 5)),
                 Sync::End,
-                "measured 954 MiB/s (+11 %). CPU per byte",
+                "measured 954 MiB/s (+11 %), outside of the 90 % interval of 811 MiB/s to 906 MiB/s. CPU per byte",
             ),
             (
                 "short",
@@ -288,21 +339,31 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_is_too_short_is_not_explained_to_people() {
-        const MIB: u64 = 1 << 20;
-        for (bytes_moved, elapsed_ns, is_short) in [
-            (MIB, 40_000_000, true),
-            (1024 * MIB, 900_000_000, true),
-            (255 * MIB, 2_900_000_000, true),
-            (MIB, 3_000_000_000, false),
-            (1024 * MIB, 1_000_000_000, false),
+    fn a_copy_that_is_too_short_was_repeated_or_is_not_explained_to_people() {
+        let report = Report { bytes_moved: 64 << 20, elapsed_ns: 34_000_000, ..Report::default() };
+        let file = case(Place::Path("file".into()), Sync::End);
+        let why = |why: &str| (!why.is_empty()).then(|| why.to_string());
+        for (repeated, said) in [
+            (None, "The copy ran at "),
+            (
+                Some(Repeated { times: 30, elapsed_ns: 1_020_000_000, why_not: None }),
+                "It took 0.03 s, which is short: it was copied 30 times, 1.0 s in all, into unnamed",
+            ),
+            (
+                Some(Repeated { times: 1, elapsed_ns: 34_000_000, why_not: why("a folder is not repeated") }),
+                "This copy took 0.03 s, which is too short to tell what limits it, and a folder is not repeated;",
+            ),
+            (
+                Some(Repeated { times: 64, elapsed_ns: 640_000_000, why_not: why("so little") }),
+                "too short to tell what limits it (64 times: 0.6 s in all), and so little;",
+            ),
         ] {
-            let report = Report { bytes_moved, elapsed_ns, ..Report::default() };
-            let copy = explained(900.0, LimitedBy::Cpu, LimitedBy::Cpu, report);
-            let said = page(&copy, &case(Place::Path("file".into()), Sync::End));
-            assert_eq!(said.starts_with("This copy took "), is_short, "{bytes_moved} {elapsed_ns}: {said}");
+            let copy = explained(900.0, LimitedBy::Cpu, LimitedBy::Cpu, report.clone());
+            let copy = Explained { repeated, ..copy };
+            let page = page(&copy, &file);
+            assert!(page.contains(said), "{said}: {page}");
             let null = case(Place::Null { bytes: Some(1), fill: Fill::Zero }, Sync::End);
-            assert!(page(&copy, &null).starts_with("The copy took"), "of requests each one counts");
+            assert!(super::page(&copy, &null).starts_with("The copy took"), "of requests each one counts");
         }
         let few = Part { cpu_ns_per_byte: 9_590_000.0, ..part(PartName::Source, 1.0) };
         assert!(alone(&few).ends_with("KiB/s"), "{}", alone(&few));

@@ -6,7 +6,7 @@ use datapump::{LimitedBy, Report};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::moved_bytes_per_s;
+use crate::judge::stats::median;
 
 /// A part of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -52,6 +52,20 @@ impl PartName {
     /// Source and sink at once, which the law does not compose of what each does alone.
     pub(super) fn is_joint(self) -> bool {
         matches!(self, PartName::Together | PartName::Chain)
+    }
+
+    /// As JSON has it.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            PartName::Pump => "pump",
+            PartName::Source => "source",
+            PartName::Network => "network",
+            PartName::Sink => "sink",
+            PartName::Together => "together",
+            PartName::Near => "near",
+            PartName::RateLimit => "rate_limit",
+            PartName::Chain => "chain",
+        }
     }
 
     /// How it is measured, in words behind its name.
@@ -122,34 +136,106 @@ impl Part {
         }
     }
 
-    pub(super) fn from_report(name: PartName, report: &Report) -> Part {
-        let (bytes, elapsed_ns) = (report.bytes_moved, report.elapsed_ns);
-        Part {
-            bytes,
-            elapsed_ns,
-            bytes_per_second: moved_bytes_per_s(report),
-            cpu_ns_per_byte: cpu_ns(report) as f64 / bytes.max(1) as f64,
+    /// Means over parts of one name: of the time and of the CPU time for each byte, as these add up.
+    pub(super) fn mean(parts: &[&Part]) -> Option<Part> {
+        let last = *parts.last()?;
+        let count = parts.len() as f64;
+        let mean = |value: &dyn Fn(&Part) -> f64| parts.iter().map(|part| value(part)).sum::<f64>() / count;
+        Some(Part {
+            bytes: parts.iter().map(|part| part.bytes).sum(),
+            elapsed_ns: parts.iter().map(|part| part.elapsed_ns).sum(),
+            bytes_per_second: 1.0 / mean(&|part| 1.0 / part.bytes_per_second.max(f64::MIN_POSITIVE)),
+            fixed_ns: mean(&|part| part.fixed_ns),
+            cpu_ns_per_byte: mean(&|part| part.cpu_ns_per_byte),
+            ns_per_request: mean(&|part| part.ns_per_request),
+            ..last.clone()
+        })
+    }
+}
+
+/// What the parts did.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MeasuredRounds {
+    /// Each part: means over the rounds.
+    pub(super) parts: Vec<Part>,
+    /// All parts, round by round.
+    pub(super) rounds: Vec<Vec<Part>>,
+    /// Parts that could not be measured, and why.
+    pub(super) wrong: Vec<String>,
+    /// Bytes of a long slice of the part that is the whole copy, or of any other part.
+    pub(super) slice_bytes: u64,
+}
+
+/// One short move of a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Slice {
+    pub(super) bytes: u64,
+    pub(super) elapsed_ns: u64,
+    pub(super) cpu_ns: u64,
+    pub(super) ns_per_request: f64,
+    pub(super) on_one_machine: bool,
+}
+
+impl Slice {
+    pub(super) fn from_report(report: &Report) -> Slice {
+        Slice {
+            bytes: report.bytes_moved,
+            elapsed_ns: report.elapsed_ns,
+            cpu_ns: cpu_ns(report),
             ns_per_request: report.ns_per_request(),
             on_one_machine: report.network.is_some_and(|network| network.same_host),
-            ..Part::new(name)
         }
     }
 
-    /// From a short run and a long one.
-    pub(super) fn between(name: PartName, short: &Report, long: &Report) -> Part {
-        let whole = Part::from_report(name, long);
-        let bytes = long.bytes_moved.saturating_sub(short.bytes_moved) as f64;
-        let ns = long.elapsed_ns.saturating_sub(short.elapsed_ns) as f64;
-        let speed = bytes * 1e9 / ns.max(1.0);
-        // A short run that was disturbed says nothing of how runs begin. At 2 GB/s a flush of 80 ms is a quarter of a
-        // run of 600 MB.
-        if speed > 2.0 * whole.bytes_per_second || speed < whole.bytes_per_second {
-            return whole;
-        }
-        let cpu = cpu_ns(long).saturating_sub(cpu_ns(short)) as f64 / bytes.max(1.0);
-        let fixed_ns = long.elapsed_ns as f64 - long.bytes_moved as f64 * 1e9 / speed;
-        Part { bytes_per_second: speed, fixed_ns, cpu_ns_per_byte: cpu, ..whole }
+    pub(super) fn bytes_per_second(&self) -> f64 {
+        self.bytes as f64 * 1e9 / self.elapsed_ns.max(1) as f64
     }
+}
+
+/// A slice of each size that a part was measured with in one round: one of the whole copy, or a short and a long one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct SlicePair {
+    pub(super) short: Option<Slice>,
+    pub(super) long: Slice,
+}
+
+/// A beginning and an end take no more than this part of any slice.
+const FIXED_FRACTION_MAX: f64 = 0.5;
+
+/// The part in each of the rounds. What a move takes besides its bytes is one figure for all rounds: the median of what
+/// each short and long slice say, as a single pair that was disturbed says nothing of it.
+pub(super) fn by_round(name: PartName, pairs: &[SlicePair], copy_bytes: Option<u64>) -> Vec<Part> {
+    let fixed_ns = fixed(pairs, |slice| slice.elapsed_ns);
+    let fixed_cpu_ns = fixed(pairs, |slice| slice.cpu_ns);
+    let part = |pair: &SlicePair| {
+        let Slice { bytes, elapsed_ns, cpu_ns, ns_per_request, on_one_machine } = pair.long;
+        let moved = bytes.max(1) as f64;
+        let of_copy = copy_bytes.map_or(0.0, |bytes| fixed_cpu_ns / bytes.max(1) as f64);
+        Part {
+            bytes,
+            elapsed_ns,
+            bytes_per_second: moved * 1e9 / (elapsed_ns as f64 - fixed_ns).max(1.0),
+            fixed_ns,
+            cpu_ns_per_byte: (cpu_ns as f64 - fixed_cpu_ns).max(0.0) / moved + of_copy,
+            ns_per_request,
+            on_one_machine,
+            ..Part::new(name)
+        }
+    };
+    pairs.iter().map(part).collect()
+}
+
+/// What the two sizes of slices have in common.
+fn fixed(pairs: &[SlicePair], figure: impl Fn(&Slice) -> u64) -> f64 {
+    let of_pair = |pair: &SlicePair| {
+        let short = pair.short.filter(|short| short.bytes < pair.long.bytes)?;
+        let (little, much) = (figure(&short) as f64, figure(&pair.long) as f64);
+        let per_byte = (much - little) / (pair.long.bytes - short.bytes) as f64;
+        Some((little - short.bytes as f64 * per_byte).max(0.0))
+    };
+    let found: Vec<f64> = pairs.iter().filter_map(of_pair).collect();
+    let least = pairs.iter().map(|pair| figure(&pair.long)).min().unwrap_or(0);
+    median(&found).unwrap_or(0.0).min(least as f64 * FIXED_FRACTION_MAX)
 }
 
 /// CPU time of both hosts.
@@ -162,22 +248,32 @@ pub(super) fn cpu_ns(report: &Report) -> u64 {
 mod tests {
     use super::*;
 
-    fn report(bytes_moved: u64, elapsed_ns: u64) -> Report {
-        Report { bytes_moved, elapsed_ns, ..Report::default() }
+    fn slice(bytes: u64, ms: u64) -> Slice {
+        Slice { bytes, elapsed_ns: ms * 1_000_000, cpu_ns: ms * 500_000, ..Slice::default() }
     }
 
     #[test]
     fn what_it_takes_to_begin_is_told_from_bandwidth() {
-        for (what, short, long, mb_per_s, fixed_ms) in [
-            ("10 ms to begin, 1 GB/s", (10_000_000, 20), (1_000_000_000, 1010), 1000.0, 10.0),
-            ("a short run that was disturbed", (10_000_000, 900), (1_000_000_000, 1010), 990.1, 0.0),
-            ("a long one that was", (10_000_000, 1), (1_000_000_000, 1010), 990.1, 0.0),
+        let pair = |short, long| SlicePair {
+            short: Some(slice(10_000_000, short)),
+            long: slice(1_000_000_000, long),
+        };
+        let alone = |long| SlicePair { short: None, long: slice(1_000_000_000, long) };
+        for (what, pairs, mb_per_s, fixed_ms) in [
+            ("10 ms to begin, 1 GB/s", vec![pair(20, 1010); 3], 1000.0, 10.0),
+            (
+                "one short slice of three was disturbed",
+                vec![pair(20, 1010), pair(900, 1010), pair(20, 1010)],
+                1000.0,
+                10.0,
+            ),
+            ("the whole copy at once", vec![alone(1010); 3], 990.1, 0.0),
         ] {
-            let ms = 1_000_000;
-            let (short, long) = (report(short.0, short.1 * ms), report(long.0, long.1 * ms));
-            let part = Part::between(PartName::Sink, &short, &long);
+            let parts = by_round(PartName::Sink, &pairs, Some(1_000_000_000));
+            let part = Part::mean(&parts.iter().collect::<Vec<_>>()).expect("rounds");
             assert!((part.bytes_per_second / 1e6 - mb_per_s).abs() < 0.1, "{what}: {part:?}");
             assert!((part.fixed_ns / 1e6 - fixed_ms).abs() < 0.1, "{what}: {part:?}");
+            assert!((part.cpu_ns_per_byte - 0.505).abs() < 1e-3, "{what}: {part:?}");
         }
     }
 }

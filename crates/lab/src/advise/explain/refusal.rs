@@ -13,7 +13,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use rustix::io::Errno;
 
 use super::ends::{CopyEnds, End};
-use super::timer::{TimerLimit, limited};
+use super::timer::limited;
 use super::{Case, MoveUse, Mover};
 
 /// A plan that takes longer is that of a large tree, which is not refused any more.
@@ -21,24 +21,36 @@ const TIME: Duration = Duration::from_secs(3);
 /// Unit of `st_blocks`: stat(2).
 const BLOCK_BYTES: u64 = 512;
 
-/// Whether the copy would end before its first byte.
-pub(super) fn is_foreseen(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> bool {
-    is_closed(case, ends) || has_no_room(case, ends) || is_refused(case, ends, mover)
+/// What is known of a copy before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Foreseen {
+    /// It would end before its first byte.
+    pub(super) is_refused: bool,
+    /// Bytes of it, if its plan knows them.
+    pub(super) bytes: Option<u64>,
+}
+
+/// Looks at both ends, and plans the copy.
+pub(super) fn foresee(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> Foreseen {
+    if is_closed(case, ends) || has_no_room(case, ends) {
+        return Foreseen { is_refused: true, bytes: None };
+    }
+    planned(case, ends, mover)
 }
 
 /// As `pump copy -n` has it. Some files of several that cannot be copied are no reason to refuse the others.
-fn is_refused(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> bool {
+fn planned(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> Foreseen {
     // To ask the other host, the pipe would be opened, and whoever writes into it would see it closed again.
     if ends.source == End::Once && ends.is_far() {
-        return false;
+        return Foreseen::default();
     }
     let options = case.options.clone().with(|it| it.dry_run = true);
     let job = case.job().options(options);
-    let limit = TimerLimit { time: TIME, bytes: u64::MAX };
-    let (moved, _) =
-        limited(limit, &case.stop, |stop, watch| mover(job.stop(stop).watch(watch), MoveUse::Part));
+    let report = limited(TIME, &case.stop, |stop| mover(job.stop(stop), MoveUse::Part)).report;
     let goes_on = [Status::Done, Status::Interrupted, Status::Partial, Status::Changed];
-    !goes_on.iter().any(|status| *status as i32 == moved.report.exit_status)
+    let is_refused = !goes_on.iter().any(|status| *status as i32 == report.exit_status);
+    let is_whole = report.exit_status == Status::Done as i32 && report.bytes > 0;
+    Foreseen { is_refused, bytes: is_whole.then_some(report.bytes) }
 }
 
 /// The source may not be read, or nothing may be put where the target is to be.
@@ -99,7 +111,7 @@ mod tests {
     use datapump::{Job, Options, Report};
     use std::path::PathBuf;
 
-    fn is_foreseen_of(source: &str, target: PathBuf, exit_status: Status) -> bool {
+    fn is_refused_of(source: &str, target: PathBuf, exit_status: Status) -> bool {
         let sources = vec![Place::Path(source.into())];
         let case = Case {
             sources,
@@ -114,7 +126,7 @@ mod tests {
                 problem: None,
             }
         };
-        is_foreseen(&case, &CopyEnds::from_case(&case), &mover)
+        foresee(&case, &CopyEnds::from_case(&case), &mover).is_refused
     }
 
     #[test]
@@ -134,7 +146,7 @@ mod tests {
             ("a file for a folder", source, PathBuf::from(source).join("x"), Status::Done, true),
             ("a pipe of the system", "/dev/null", target, Status::Done, false),
         ] {
-            assert_eq!(is_foreseen_of(source, target, status), expected, "{what}");
+            assert_eq!(is_refused_of(source, target, status), expected, "{what}");
         }
     }
 }

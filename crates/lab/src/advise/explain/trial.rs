@@ -9,16 +9,16 @@ use datapump::{Options, Report};
 
 use super::cause::Cause;
 use super::ends::CopyEnds;
-use super::isolate::{Bench, tuning};
-use super::part::{Part, PartName};
+use super::isolate::{Bench, SliceRange, tuning};
+use super::part::{Part, PartName, Slice};
 
 /// Two turns of two such runs for each of two things to try: 5 s.
 const TIME: Duration = Duration::from_millis(600);
 const TURNS: usize = 2;
 /// A run that was over before this part of the time is no evidence.
 const TIME_FRACTION: f64 = 0.25;
-/// A run gets this part of what may be written: two things to try, two turns, two runs each are a quarter of it.
-const WRITES: u64 = 32;
+/// A run gets this part of what may still be written: two things to try, two turns, two runs each.
+const WRITES: u64 = 8;
 
 /// What something gained.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,8 +129,8 @@ fn ratio(with: f64, without: f64, alone: f64) -> f64 {
 
 /// A limit on a device lets some bytes through before it bites: 344 kB in 15 ms tell nothing of 8 MB/s. Where there is
 /// room for little, nothing is tried.
-fn is_long_enough(part: &Part) -> bool {
-    part.elapsed_ns as f64 >= TIME.as_nanos() as f64 * TIME_FRACTION
+fn is_long_enough(slice: &Slice) -> bool {
+    slice.elapsed_ns as f64 >= TIME.as_nanos() as f64 * TIME_FRACTION
 }
 
 impl Bench<'_> {
@@ -141,26 +141,22 @@ impl Bench<'_> {
         let plain = tuning(&self.case.options);
         let mut product = 1.0;
         for _ in 0..TURNS {
-            let without = self.part(idea.part, &plain)?;
-            let with = self.part(idea.part, &idea.options)?;
-            product *= ratio(with.bytes_per_second, without.bytes_per_second, alone);
+            let without = self.tried(idea.part, &plain, alone)?;
+            let with = self.tried(idea.part, &idea.options, alone)?;
+            product *= ratio(with.bytes_per_second(), without.bytes_per_second(), alone);
         }
         Some(product.powf(1.0 / TURNS as f64))
     }
 
-    fn part(&self, name: PartName, options: &Options) -> Option<Part> {
-        if self.case.stop.load(Ordering::Relaxed) {
+    /// One run of what a part moves in that time.
+    fn tried(&self, name: PartName, options: &Options, alone: f64) -> Option<Slice> {
+        let is_tried = matches!(name, PartName::Source | PartName::Network | PartName::Sink);
+        if !is_tried || self.case.stop.load(Ordering::Relaxed) {
             return None;
         }
-        match name {
-            PartName::Source => self.source(options, TIME).ok()?,
-            PartName::Network => self.network(options, TIME).ok()?,
-            PartName::Sink => self.sink_up_to(options, TIME, self.may_write() / WRITES).ok(),
-            PartName::Pump | PartName::Near | PartName::Together | PartName::Chain | PartName::RateLimit => {
-                None
-            }
-        }
-        .filter(is_long_enough)
+        let most = if self.writes(name) { self.may_write() / WRITES } else { u64::MAX };
+        let bytes = ((alone * TIME.as_secs_f64()) as u64).min(most).max(1);
+        self.slice(name, options, SliceRange { bytes, begin: 0 }).ok().filter(is_long_enough)
     }
 }
 
@@ -208,8 +204,8 @@ mod tests {
     #[test]
     fn what_was_over_at_once_is_no_evidence() {
         for (ms, is_evidence) in [(15, false), (149, false), (151, true), (2400, true)] {
-            let part = Part { elapsed_ns: ms * 1_000_000, ..Part::new(PartName::Sink) };
-            assert_eq!(is_long_enough(&part), is_evidence, "{ms} ms");
+            let slice = Slice { elapsed_ns: ms * 1_000_000, ..Slice::default() };
+            assert_eq!(is_long_enough(&slice), is_evidence, "{ms} ms");
         }
     }
 }

@@ -15,6 +15,10 @@ use super::wait::OpenAs;
 use super::watched::{Role, WatchedFile};
 use crate::probe::sockets::socket_inode;
 
+mod pipe_ends;
+
+pub use pipe_ends::{PipeEnds, name_ends, pipe_ends};
+
 /// Open files of one process that are looked at.
 const FILES_MAX: usize = 1024;
 const STANDARD_ERROR: u32 = 2;
@@ -228,6 +232,7 @@ fn open_file(pid: u32, followed: &Followed, elapsed_ns: u64) -> WatchedFile {
         role: if *writes { Role::Sink } else { Role::Source },
         kind,
         device: device.clone(),
+        other_process: None,
         moved_bytes: followed.moved_bytes,
         bytes_per_second: followed.moved_bytes as f64 * 1e9 / elapsed_ns.max(1) as f64,
     }

@@ -108,7 +108,8 @@ fn moved(watched: &Watched) -> Vec<String> {
             .map(|file| file_line(role, file))
             .collect();
         if lines.is_empty() {
-            let files = own().filter(|file| file.device.is_some() || file.kind == "fifo");
+            let files = own()
+                .filter(|file| file.device.is_some() || file.kind == "fifo" || file.other_process.is_some());
             lines = files.take(LINES_MAX).map(|file| file_line(role, file)).collect();
         }
         lines
@@ -121,7 +122,9 @@ fn file_line(role: Role, file: &WatchedFile) -> String {
     let device = file.device.as_ref().map(|number| format!(" on device {number}")).unwrap_or_default();
     let rate =
         if file.moved_bytes > 0 { format!(", {}", rate_words(file.bytes_per_second)) } else { String::new() };
-    format!("{name}: {} '{}'{device}{rate}", file.kind, file.path)
+    let to = if role == Role::Source { "from" } else { "to" };
+    let other = file.other_process.as_ref().map(|process| format!(" {to} {process}")).unwrap_or_default();
+    format!("{name}: {} '{}'{other}{device}{rate}", file.kind, file.path)
 }
 
 fn evidence(watched: &Watched, verdict: &Verdict) -> Vec<String> {

@@ -1,0 +1,336 @@
+//! Alternating short slices of all parts, round after round: what each part did in each of them.
+//!
+//! A part's first slices tell its speed, and how long the next ones may be; they are not counted. A copy that is small
+//! enough is moved as a whole in each slice: what a file system does with a file of just this size no other slice shows
+//! (ext4: 256 MiB in 1 MiB requests at 0.3 GB/s, 128 and 512 MiB at 2.3 GB/s). A longer one is moved in two sizes, which
+//! tell what a move takes besides its bytes. Must not know: what the parts allow together, how a slice is run.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use datapump::Options;
+
+use super::ends::{CopyEnds, End};
+use super::isolate::{Bench, SliceRange, alone, tuning};
+use super::law::whole;
+use super::messages;
+use super::part::{MeasuredRounds, Part, PartName, Slice, SlicePair, by_round};
+
+pub(super) mod repeat;
+
+/// After this much time there are no more rounds, if there are enough: with the rests, the trials and the repetitions all of
+/// it stays below half a minute.
+const TIME: Duration = Duration::from_millis(7500);
+/// Nor however few there are.
+const TIME_MAX: Duration = Duration::from_secs(14);
+/// With 4 rounds the interval is 2.6 standard deviations wide to each side, with 8 it is 2.0, with many 1.6.
+const ROUNDS_MIN: usize = 4;
+const ROUNDS_MAX: usize = 10;
+/// How long a slice is of the whole copy, of parts that the prediction is made of, and of parts that only show which one
+/// limits.
+const WHOLE_TIME: Duration = Duration::from_millis(700);
+const PART_TIME: Duration = Duration::from_millis(250);
+const SHOWN_TIME: Duration = Duration::from_millis(100);
+/// A copy that takes up to so many times as long is a slice of itself.
+const WHOLE_TIMES: f64 = 1.5;
+/// The first slices, of a part of which nothing is known and of one that is not slow.
+const LITTLE_BYTES: u64 = 1 << 20;
+const FIRST_BYTES: u64 = 16 << 20;
+/// The second is run where it takes less than this.
+const FIRST_TIME_MAX: f64 = 0.3;
+/// A short slice is this part of a long one.
+const SHORT_FRACTION: u64 = 8;
+/// Shares of what may be written, in sixteenths: trials and repetitions, the sink where both ends together are the whole,
+/// each of two parts that write. The rest is for slices of the whole copy.
+const LATER_SHARE: u64 = 4;
+const SINK_SHARE: u64 = 2;
+const HALF_SHARE: u64 = 6;
+const SHARES: u64 = 16;
+
+/// In this order: whether two hosts are one machine is known when the network was measured.
+const ORDER: [PartName; 7] = [
+    PartName::Pump,
+    PartName::Source,
+    PartName::Network,
+    PartName::Near,
+    PartName::Sink,
+    PartName::Together,
+    PartName::Chain,
+];
+
+/// A part with its slices so far.
+struct Track {
+    name: PartName,
+    /// Bytes of a slice, and of a short one if there is one.
+    long_bytes: u64,
+    short_bytes: Option<u64>,
+    pairs: Vec<SlicePair>,
+}
+
+/// Measures all parts that there are.
+pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
+    let start = Instant::now();
+    let options = tuning(&bench.case.options);
+    let mut measured = MeasuredRounds::default();
+    let mut tracks = first(bench, &options, tell, &mut measured.wrong);
+    let is_stopped = || bench.case.stop.load(Ordering::Relaxed);
+    let names: Vec<&str> = tracks.iter().map(|track| track.name.words()).collect();
+    if !is_stopped() {
+        tell(&format!("measuring in turns: {}", names.join(", ")));
+    }
+    let mut round = 0;
+    // The first of these rounds is a warm-up: slices of the size that counts.
+    while !tracks.is_empty() && !is_stopped() && is_worth_a_round(bench, &tracks, round, start.elapsed()) {
+        tracks.retain_mut(|track| {
+            // What was cut short tells nothing.
+            let done = if is_stopped() { Ok(()) } else { track.run(bench, &options, round) };
+            match done {
+                Err(why) if !is_stopped() => {
+                    tell(&why);
+                    measured.wrong.push(why);
+                    false
+                }
+                Ok(()) | Err(_) => true,
+            }
+        });
+        if round == 0 {
+            tracks.iter_mut().for_each(|track| track.pairs.clear());
+        }
+        round += 1;
+    }
+    if is_stopped() {
+        return measured;
+    }
+    settle(&mut measured, tracks, bench.ends);
+    let rate = bench.case.options.tuning.bytes_per_second;
+    let rate = rate.map(|rate| Part { bytes_per_second: rate as f64, ..Part::new(PartName::RateLimit) });
+    measured.parts.extend(rate.clone());
+    measured.rounds.iter_mut().for_each(|parts| parts.extend(rate.clone()));
+    measured.parts.iter().filter(|part| part.name != PartName::RateLimit).for_each(|part| {
+        tell(&messages::alone(part));
+    });
+    measured
+}
+
+/// The parts that there are, each with the size of its slices.
+fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut Vec<String>) -> Vec<Track> {
+    let mut known: Vec<(Part, Slice)> = Vec::new();
+    for name in ORDER {
+        // What was cut short tells nothing.
+        if bench.case.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let parts: Vec<Part> = known.iter().map(|(part, _)| part.clone()).collect();
+        let probed =
+            bench.has(name, &parts).and_then(|has| has.then(|| probe(bench, name, options)).transpose());
+        match probed {
+            Ok(None) => {}
+            Ok(Some(slice)) => {
+                let on_one_machine = slice.on_one_machine;
+                known.push((Part { on_one_machine, ..Part::new(name) }, slice));
+            }
+            Err(why) => {
+                tell(&why);
+                wrong.push(why);
+            }
+        }
+    }
+    let names: Vec<PartName> = known.iter().map(|(part, _)| part.name).collect();
+    let whole = whole(&names, bench.ends);
+    let room = bench.may_write();
+    known.into_iter().map(|(part, slice)| Track::new(part.name, &slice, whole, room, bench)).collect()
+}
+
+/// How fast a part is at first.
+fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<Slice, String> {
+    let most = bench.ends.bytes().unwrap_or(u64::MAX).max(1);
+    let room = if bench.writes(name) { bench.may_write() / SHARES } else { u64::MAX };
+    let range = |bytes: u64| SliceRange { bytes: bytes.min(most), begin: 0 };
+    if room < LITTLE_BYTES.min(most) {
+        return Err(alone(name, "too little free space"));
+    }
+    let little = bench.slice(name, options, range(LITTLE_BYTES))?;
+    let is_slow = little.bytes_per_second() * FIRST_TIME_MAX < FIRST_BYTES as f64;
+    if name == PartName::Pump || is_slow || most <= LITTLE_BYTES || room < FIRST_BYTES {
+        return Ok(little);
+    }
+    bench.slice(name, options, range(FIRST_BYTES))
+}
+
+fn is_worth_a_round(bench: &Bench<'_>, tracks: &[Track], round: usize, elapsed: Duration) -> bool {
+    let counted = round.saturating_sub(1);
+    let written: u64 = tracks.iter().filter(|track| bench.writes(track.name)).map(Track::bytes).sum();
+    let later = (bench.may_write() + bench.written.get()) / SHARES * LATER_SHARE;
+    let has_room = written == 0 || bench.may_write() >= later.saturating_add(written);
+    let has_time = elapsed < if counted < ROUNDS_MIN { TIME_MAX } else { TIME };
+    // Without any part but the empty loop nothing is predicted.
+    let is_of_use = tracks.iter().any(|track| track.name != PartName::Pump) || round < 2;
+    counted < ROUNDS_MAX && has_room && has_time && is_of_use
+}
+
+impl Track {
+    fn new(name: PartName, first: &Slice, whole: Option<PartName>, room: u64, bench: &Bench<'_>) -> Track {
+        let time = match whole {
+            Some(whole) if whole == name => WHOLE_TIME,
+            Some(_) => SHOWN_TIME,
+            None => PART_TIME,
+        };
+        let sixteenths = match whole {
+            Some(whole) if whole == name && name == PartName::Sink => SHARES - LATER_SHARE,
+            Some(whole) if whole == name => SHARES - LATER_SHARE - SINK_SHARE,
+            Some(_) => SINK_SHARE,
+            None => HALF_SHARE,
+        };
+        // One round is a warm-up.
+        let most = room / SHARES * sixteenths / (ROUNDS_MIN as u64 + 1);
+        let most = if bench.writes(name) { most } else { u64::MAX };
+        let by_time = (first.bytes_per_second() * time.as_secs_f64()) as u64;
+        let (long_bytes, short_bytes) = sizes(by_time, most, bench.ends.bytes());
+        let short_bytes = short_bytes.filter(|_| name != PartName::Pump);
+        Track { name, long_bytes, short_bytes, pairs: Vec::new() }
+    }
+
+    /// Bytes of one round.
+    fn bytes(&self) -> u64 {
+        self.long_bytes + self.short_bytes.unwrap_or(0)
+    }
+
+    /// The slices of one round.
+    fn run(&mut self, bench: &Bench<'_>, options: &Options, round: usize) -> Result<(), String> {
+        let (name, begin) = (self.name, self.begin(bench.ends, round));
+        let slice = |bytes: u64| {
+            if bench.writes(name) && bytes >= FIRST_BYTES {
+                bench.ends.wait_discarded(&bench.case.stop);
+            }
+            bench.slice(name, options, SliceRange { bytes, begin })
+        };
+        let short = self.short_bytes.map(slice).transpose()?;
+        let long = slice(self.long_bytes)?;
+        // A target had no room for more, or there was no time.
+        self.long_bytes = self.long_bytes.min(long.bytes);
+        self.pairs.push(SlicePair { short, long });
+        Ok(())
+    }
+
+    /// Each round moves other bytes, as far as there are some: those that were read may be in memory now.
+    fn begin(&self, ends: &CopyEnds, round: usize) -> u64 {
+        match ends.source {
+            End::File(bytes) if bytes > self.long_bytes => {
+                (round as u64).wrapping_mul(self.long_bytes) % (bytes - self.long_bytes)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// Bytes of a slice, and of a shorter one where it is not the whole copy.
+fn sizes(by_time: u64, most: u64, copy_bytes: Option<u64>) -> (u64, Option<u64>) {
+    match copy_bytes {
+        Some(bytes) if bytes <= most && bytes as f64 <= by_time as f64 * WHOLE_TIMES => (bytes.max(1), None),
+        _ => {
+            let most = most / (SHORT_FRACTION + 1) * SHORT_FRACTION;
+            let long = by_time.min(most).min(copy_bytes.unwrap_or(u64::MAX));
+            // Whole requests.
+            let long = if long > LITTLE_BYTES { long / LITTLE_BYTES * LITTLE_BYTES } else { long.max(1) };
+            let short = (long / SHORT_FRACTION / LITTLE_BYTES * LITTLE_BYTES).max(LITTLE_BYTES);
+            (long, (long >= 2 * short).then_some(short))
+        }
+    }
+}
+
+/// What was measured, by part and by round. Of a part that was cut short in its last round that round does not count.
+fn settle(measured: &mut MeasuredRounds, tracks: Vec<Track>, ends: &CopyEnds) {
+    let count = tracks.iter().map(|track| track.pairs.len()).min().unwrap_or(0);
+    let by_track: Vec<Vec<Part>> =
+        tracks.iter().map(|track| by_round(track.name, &track.pairs[..count], ends.bytes())).collect();
+    let of_round = |round: usize| by_track.iter().map(|parts| parts[round].clone()).collect();
+    measured.rounds = (0..count).map(of_round).collect();
+    measured.parts =
+        by_track.iter().filter_map(|parts| Part::mean(&parts.iter().collect::<Vec<_>>())).collect();
+    let names: Vec<PartName> = tracks.iter().map(|track| track.name).collect();
+    let whole = whole(&names, ends);
+    let of_whole = tracks.iter().filter(|track| track.name != PartName::Pump);
+    measured.slice_bytes = of_whole
+        .filter(|track| whole.is_none_or(|whole| whole == track.name))
+        .map(|track| track.long_bytes)
+        .min()
+        .unwrap_or(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advise::explain::{Case, MoveOutcome, MoveUse};
+    use datapump::{Class, Fill, Job, Place, Report};
+    use std::sync::atomic::AtomicU64;
+
+    fn null_case() -> Case {
+        let null = || Place::Null { bytes: None, fill: Fill::Zero };
+        Case { sources: vec![null()], target: null(), options: Options::default(), stop: Default::default() }
+    }
+
+    /// However fast the target is, and however often it is full: all slices together stay within what may be written, and
+    /// leave some of it for trials.
+    #[test]
+    fn slices_stay_within_what_may_be_written() {
+        let case = null_case();
+        for (what, copy, full_from, rounds_min) in [
+            ("a small copy", 64 << 20, u64::MAX, ROUNDS_MAX),
+            ("a copy that may be written a few times", 500 << 20, u64::MAX, ROUNDS_MIN),
+            ("a large copy", 4 << 30, u64::MAX, ROUNDS_MIN),
+            ("a target that is full", 4 << 30, 100 << 20, ROUNDS_MIN),
+        ] {
+            let written = AtomicU64::new(0);
+            let mover = |job: Job, _: MoveUse| {
+                let asked = job.asked().measuring.rehearsal_bytes.unwrap_or(1 << 20);
+                let bytes_moved = asked.min(full_from);
+                if job.asked().measuring.rehearsal_bytes.is_some() {
+                    written.fetch_add(bytes_moved, Ordering::Relaxed);
+                }
+                let full = (bytes_moved < asked).then(|| (Class::NoSpace.name().to_string(), 1));
+                let (problems, elapsed_ns) = (full.into_iter().collect(), bytes_moved / 2);
+                MoveOutcome {
+                    report: Report { problems, bytes_moved, elapsed_ns, ..Report::default() },
+                    problem: None,
+                }
+            };
+            let ends = CopyEnds { source: End::Null, copy_bytes: Some(copy), ..CopyEnds::for_tests() };
+            let bench = Bench::new(&case, &ends, &mover);
+            let measured = all(&bench, &|_| ());
+            let written = written.load(Ordering::Relaxed);
+            assert!(written <= super::super::isolate::WRITES_MAX / 4 * 3 + (64 << 20), "{what}: {written}");
+            assert!(measured.rounds.len() >= rounds_min, "{what}: {} rounds", measured.rounds.len());
+            let sink =
+                measured.parts.iter().find(|part| part.name == PartName::Sink).expect("it was measured");
+            assert!((sink.bytes_per_second / 2e9 - 1.0).abs() < 0.01, "{what}: {sink:?}");
+        }
+    }
+
+    #[test]
+    fn a_small_copy_is_a_slice_of_itself() {
+        const MIB: u64 = 1 << 20;
+        for (what, by_time, most, copy, expected) in [
+            ("small", 700, 500, Some(64), (64, None)),
+            ("as long as a slice", 700, 1000, Some(1000), (1000, None)),
+            ("too long", 700, 2000, Some(4096), (700, Some(87))),
+            ("too much to write", 700, 300, Some(400), (266, Some(33))),
+            ("of unknown size", 700, 300, None, (266, Some(33))),
+            ("slow", 3, 300, Some(24), (3, Some(1))),
+            ("very slow", 1, 300, Some(24), (1, None)),
+        ] {
+            let (long, short) = sizes(by_time * MIB, most * MIB, copy.map(|bytes: u64| bytes * MIB));
+            assert_eq!((long / MIB, short.map(|bytes| bytes / MIB)), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn each_round_reads_other_bytes() {
+        let track = Track { name: PartName::Chain, long_bytes: 300, short_bytes: None, pairs: Vec::new() };
+        let at = |bytes, round| {
+            let ends = CopyEnds { source: End::File(bytes), ..CopyEnds::for_tests() };
+            track.begin(&ends, round)
+        };
+        assert_eq!([at(1000, 0), at(1000, 1), at(1000, 2), at(1000, 3)], [0, 300, 600, 200]);
+        assert_eq!([at(300, 1), at(200, 5)], [0, 0]);
+    }
+}

@@ -1,0 +1,194 @@
+//! Repeats a copy that is too short to tell what limits it, as rehearsals of its whole size, until it is long enough.
+//!
+//! Must not know: what limits a copy, how it is worded.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use datapump::{LimitedBy, Report, Status, Why};
+
+use crate::advise::explain::ends::End;
+use crate::advise::explain::isolate::{Bench, SliceRange, tuning};
+use crate::advise::explain::part::PartName;
+
+/// What buffers take at once is a part of a copy that is shorter than this.
+const SHORT_NS: u64 = 1_000_000_000;
+/// Less than this is all in buffers for longer.
+const LARGE_BYTES: u64 = 256 << 20;
+const SHORT_OF_LITTLE_NS: u64 = 3 * SHORT_NS;
+/// A copy that is repeated more often is one of a few KiB: names, not bytes.
+const TIMES_MAX: usize = 64;
+/// What is removed of less is discarded in no time.
+const WAITED_BYTES: u64 = 16 << 20;
+/// With what it takes between two of them.
+const TIME_MAX: Duration = Duration::from_secs(5);
+
+/// A copy and its repetitions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repeated {
+    /// How often it was copied, the copy itself included.
+    pub times: usize,
+    /// Time of all of them.
+    pub elapsed_ns: u64,
+    /// Why it was not repeated, or not often enough to tell what limits it.
+    pub why_not: Option<String>,
+}
+
+/// Whether so much in so little time tells nothing.
+fn is_short(bytes: u64, elapsed_ns: u64) -> bool {
+    elapsed_ns < SHORT_NS || bytes < LARGE_BYTES && elapsed_ns < SHORT_OF_LITTLE_NS
+}
+
+/// Repeats a copy that is done and too short; none for any other. Gives the account of all of them.
+pub(in crate::advise::explain) fn repeat(bench: &Bench<'_>, copy: &Report) -> Option<(Repeated, Report)> {
+    let is_null = (bench.ends.source, bench.ends.sink) == (End::Null, End::Null);
+    // Of a rate limit the cause is known.
+    let is_explained = is_null || bench.case.options.tuning.bytes_per_second.is_some();
+    let is_done = copy.exit_status == Status::Done as i32;
+    if is_explained || !is_done || !is_short(copy.bytes_moved, copy.elapsed_ns) {
+        return None;
+    }
+    let mut reports = vec![copy.clone()];
+    let why_not = match part(bench, copy.bytes_moved) {
+        Ok(name) => again(bench, name, &mut reports),
+        Err(why) => Some(why),
+    };
+    let elapsed_ns = reports.iter().map(|report| report.elapsed_ns).sum();
+    Some((Repeated { times: reports.len(), elapsed_ns, why_not }, together(&reports)))
+}
+
+/// The part that moves all of the copy into a file without a name.
+fn part(bench: &Bench<'_>, bytes: u64) -> Result<PartName, String> {
+    let name = match (bench.ends.source, bench.ends.sink) {
+        (End::Folder, _) => return Err("a folder is not repeated".into()),
+        (End::Once | End::Web | End::Missing | End::Empty, _) => {
+            return Err("its source can be read only once".into());
+        }
+        (_, End::Once) => return Err("its target can be written only once".into()),
+        (End::Null, _) => PartName::Sink,
+        (_, End::Null) => PartName::Source,
+        _ => PartName::Chain,
+    };
+    if bytes == 0 {
+        return Err("it moved nothing".into());
+    }
+    let has_room = !bench.writes(name) || bytes <= bench.may_write();
+    if has_room { Ok(name) } else { Err("too much would be written to repeat it".into()) }
+}
+
+/// Repeats it. Gives why that was not often enough.
+fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option<String> {
+    let start = Instant::now();
+    let bytes = reports[0].bytes_moved;
+    let options = tuning(&bench.case.options);
+    loop {
+        let sum = |figure: &dyn Fn(&Report) -> u64| reports.iter().map(figure).sum();
+        if !is_short(sum(&|report| report.bytes_moved), sum(&|report| report.elapsed_ns)) {
+            return None;
+        }
+        if reports.len() >= TIMES_MAX {
+            return Some("so little moves in no time, however often".into());
+        }
+        if start.elapsed() >= TIME_MAX || bench.case.stop.load(Ordering::Relaxed) {
+            return Some("there was no time to repeat it more often".into());
+        }
+        if bench.writes(name) && bytes > bench.may_write() {
+            return Some("too much would be written to repeat it more often".into());
+        }
+        if bench.writes(name) && bytes >= WAITED_BYTES {
+            bench.ends.wait_discarded(&bench.case.stop);
+        }
+        let moved = bench.run(name, &options, SliceRange { bytes, begin: 0 });
+        if bench.writes(name) {
+            bench.written.set(bench.written.get().saturating_add(moved.report.bytes_moved));
+        }
+        if moved.report.exit_status != Status::Done as i32 {
+            return Some(format!("it could not be repeated: {}", moved.problem.unwrap_or_default()));
+        }
+        reports.push(moved.report);
+    }
+}
+
+/// The account of all of them: sums, and the verdict that most of them have; of two that are as frequent the copy's.
+fn together(reports: &[Report]) -> Report {
+    let verdict = |report: &Report| -> (LimitedBy, Why) { (report.limited_by, report.limited_detail.why) };
+    let count = |of: (LimitedBy, Why)| reports.iter().filter(|report| verdict(report) == of).count();
+    let mut most = &reports[0];
+    for report in &reports[1..] {
+        if count(verdict(report)) > count(verdict(most)) {
+            most = report;
+        }
+    }
+    let agreeing = || reports.iter().filter(|report| verdict(report) == verdict(most));
+    let mut limited_detail = most.limited_detail.clone();
+    limited_detail.waited_ns = agreeing().map(|report| report.limited_detail.waited_ns).sum();
+    limited_detail.of_ns = agreeing().map(|report| report.limited_detail.of_ns).sum();
+    Report {
+        bytes_moved: reports.iter().map(|report| report.bytes_moved).sum(),
+        elapsed_ns: reports.iter().map(|report| report.elapsed_ns).sum(),
+        limited_by: most.limited_by,
+        limited_detail,
+        ..reports[0].clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advise::explain::ends::CopyEnds;
+    use crate::advise::explain::{Case, MoveOutcome};
+    use datapump::{Fill, Options, Place};
+
+    const MIB: u64 = 1 << 20;
+
+    fn report(limited_by: LimitedBy, mebibytes: u64, ms: u64) -> Report {
+        let (bytes_moved, elapsed_ns) = (mebibytes * MIB, ms * 1_000_000);
+        Report { bytes_moved, elapsed_ns, limited_by, ..Report::default() }
+    }
+
+    #[test]
+    fn a_copy_is_repeated_until_it_is_long_enough() {
+        let null = || Place::Null { bytes: None, fill: Fill::Zero };
+        let case = Case {
+            sources: vec![null()],
+            target: null(),
+            options: Options::default(),
+            stop: Default::default(),
+        };
+        for (what, source, mebibytes, ms, times, why) in [
+            ("long enough", End::File(1), 1024, 1000, None, ""),
+            ("long, of little", End::File(1), 1, 3000, None, ""),
+            ("short", End::File(1), 300, 540, Some(2), ""),
+            ("very short", End::File(1), 64, 34, Some(30), ""),
+            ("of nothing", End::File(1), 0, 34, Some(1), "nothing"),
+            ("much in no time", End::File(1), 2048, 1, Some(3), "too much"),
+            ("a folder", End::Folder, 300, 540, Some(1), "folder"),
+            ("a pipe", End::Once, 300, 540, Some(1), "once"),
+            ("of a KiB", End::File(1), 1, 1, Some(TIMES_MAX), "however often"),
+        ] {
+            let ends = CopyEnds { source, sink: End::File(0), ..CopyEnds::for_tests() };
+            let mover = |_, _| MoveOutcome { report: report(LimitedBy::Sink, mebibytes, ms), problem: None };
+            let bench = Bench::new(&case, &ends, &mover);
+            let got = repeat(&bench, &report(LimitedBy::Sink, mebibytes, ms)).map(|(repeated, _)| repeated);
+            assert_eq!(got.as_ref().map(|it| it.times), times, "{what}: {got:?}");
+            let said = got.and_then(|it| it.why_not).unwrap_or_default();
+            assert!(said.contains(why) && said.is_empty() == why.is_empty(), "{what}: {said}");
+        }
+    }
+
+    #[test]
+    fn most_of_them_decide() {
+        use LimitedBy::{Cpu, Sink, Source};
+        for (verdicts, expected) in [
+            (&[Source][..], Source),
+            (&[Source, Sink], Source),
+            (&[Source, Sink, Sink], Sink),
+            (&[Cpu, Source, Sink, Cpu, Sink], Cpu),
+        ] {
+            let reports: Vec<Report> = verdicts.iter().map(|it| report(*it, 64, 40)).collect();
+            let all = together(&reports);
+            assert_eq!(all.limited_by, expected, "{verdicts:?}");
+            assert_eq!(all.elapsed_ns, 40_000_000 * verdicts.len() as u64);
+        }
+    }
+}
