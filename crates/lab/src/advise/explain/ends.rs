@@ -3,7 +3,6 @@
 //! Must not know: how a part is measured.
 
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -151,6 +150,7 @@ fn is_special(meta: &std::fs::Metadata) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
     use std::sync::Arc;
 
     #[test]

@@ -4,7 +4,7 @@
 //! Must not know: how the numbers were taken.
 
 use datapump::units::{rate_words, time_words};
-use datapump::{LimitedBy, Options, Place, Report, Sync, Why};
+use datapump::{LimitedBy, Options, Place, Sync, Why};
 
 use super::law::Prediction;
 use super::part::{Part, PartName};
@@ -355,7 +355,7 @@ mod tests {
             ),
             (
                 Some(Repeated { times: 64, elapsed_ns: 640_000_000, why_not: why("so little") }),
-                "too short to tell what limits it (64 times: 0.6 s in all), and so little;",
+                "too short to tell what limits it (64 times: 0.64 s in all), and so little;",
             ),
         ] {
             let copy = explained(900.0, LimitedBy::Cpu, LimitedBy::Cpu, report.clone());
