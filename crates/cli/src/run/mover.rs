@@ -2,6 +2,7 @@
 //!
 //! Must not know: what they are for.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,12 +19,17 @@ pub fn moved(job: Job, is_for: MoveUse, caller: Option<&RemoteCaller>, runner: &
             .watched(|watch, _| run(job.watch(watch), is_for, caller, &|event| runner.output.event(event)));
         return MoveOutcome { report, problem: None };
     }
-    let first = Mutex::new(None);
-    let report = run(job, is_for, caller, &|event| {
-        if let Event::Problem(problem) = event {
+    let (first, planned_bytes, is_dry) = (Mutex::new(None), AtomicU64::new(0), job.asked().dry_run);
+    let mut report = run(job, is_for, caller, &|event| match event {
+        Event::Problem(problem) => {
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem.to_string());
         }
+        Event::Change(change) => drop(planned_bytes.fetch_add(change.bytes.unwrap_or(0), Ordering::Relaxed)),
+        _ => {}
     });
+    if is_dry {
+        report.bytes = planned_bytes.into_inner();
+    }
     MoveOutcome { report, problem: first.into_inner().unwrap_or_else(PoisonError::into_inner) }
 }
 

@@ -48,7 +48,7 @@ pub enum MoveUse {
 /// Outcome of a move.
 #[derive(Clone, Debug)]
 pub struct MoveOutcome {
-    /// Its report.
+    /// Its report; of a dry run `bytes` are those that would be copied.
     pub report: Report,
     /// Its first problem, in words.
     pub problem: Option<String>,
@@ -109,8 +109,9 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     if let Some(prediction) = &prediction {
         tell(&messages::prediction(prediction));
     }
+    // No second of rest: the copy is to find the machine as the slices did.
     if !parts.is_empty() {
-        ends.wait_quiet(&case.stop);
+        ends.wait_discarded(&case.stop);
     }
     let before_ns = start.elapsed().as_nanos() as u64;
     let report = copy(case, mover);

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::advise::explain::advice::{Advice, Cause};
     use crate::advise::explain::law::stored::StoredPrediction;
-    use datapump::{AskedAndGot, Fill, LimitedDetail};
+    use datapump::{AskedAndGot, Fill, LimitedDetail, Report};
 
     fn part(name: PartName, mb_per_s: f64) -> Part {
         Part { bytes_per_second: mb_per_s * 1e6, ns_per_request: 38.4, ..Part::new(name) }

@@ -200,7 +200,7 @@ pub(super) struct SlicePair {
 }
 
 /// A beginning and an end take no more than this part of any slice.
-const FIXED_FRACTION_MAX: f64 = 0.5;
+const FIXED_FRACTION_MAX: f64 = 0.95;
 
 /// The part in each of the rounds. What a move takes besides its bytes is one figure for all rounds: the median of what
 /// each short and long slice say, as a single pair that was disturbed says nothing of it.

@@ -44,7 +44,11 @@ fn planned(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> Foreseen {
     if ends.source == End::Once && ends.is_far() {
         return Foreseen::default();
     }
-    let options = case.options.clone().with(|it| it.dry_run = true);
+    let options = case.options.clone().with(|it| {
+        it.dry_run = true;
+        // Each with its bytes.
+        it.reporting.changes = true;
+    });
     let job = case.job().options(options);
     let report = limited(TIME, &case.stop, |stop| mover(job.stop(stop), MoveUse::Part)).report;
     let goes_on = [Status::Done, Status::Interrupted, Status::Partial, Status::Changed];

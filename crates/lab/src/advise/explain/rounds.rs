@@ -33,11 +33,19 @@ const PART_TIME: Duration = Duration::from_millis(250);
 const SHOWN_TIME: Duration = Duration::from_millis(100);
 /// A copy that takes up to so many times as long is a slice of itself.
 const WHOLE_TIMES: f64 = 1.5;
-/// The first slices, of a part of which nothing is known and of one that is not slow.
+/// A warm-up that took so many times as long was too long.
+const SLOWER_MAX: f64 = 2.5;
+/// The first slices: what two of them differ by tells a part that is slow from one that only begins slowly (to look for holes
+/// in 4 GiB of tmpfs takes 0.2 s).
+const TINY_BYTES: u64 = 64 << 10;
 const LITTLE_BYTES: u64 = 1 << 20;
 const FIRST_BYTES: u64 = 16 << 20;
-/// The second is run where it takes less than this.
+/// The last of these is run where its bytes take less than this.
 const FIRST_TIME_MAX: f64 = 0.3;
+/// Two slices differ by no less than this part of the longer one: less is noise.
+const STEP_MIN: f64 = 0.05;
+/// Rounds that the room is divided among where a slice is not the whole copy.
+const ROUNDS_MEANT: u64 = 8;
 /// A slice of a longer copy writes no more than this. ext4 keeps four extents of 128 MiB at most in the inode: a file of
 /// three or four is written at 0.3 GB/s, smaller and larger ones at 2.3 (1 MiB requests into reserved room).
 const WRITTEN_BYTES_MAX: u64 = 128 << 20;
@@ -64,6 +72,8 @@ const ORDER: [PartName; 7] = [
 /// A part with its slices so far.
 struct Track {
     name: PartName,
+    /// How long a slice is to take.
+    time: Duration,
     /// Bytes of a slice, and of a short one if there is one.
     long_bytes: u64,
     short_bytes: Option<u64>,
@@ -101,7 +111,7 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
             }
         });
         if round == 0 {
-            tracks.iter_mut().for_each(|track| track.pairs.clear());
+            tracks.iter_mut().for_each(Track::adapt);
         }
         round += 1;
     }
@@ -121,7 +131,7 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
 
 /// The parts that there are, each with the size of its slices.
 fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut Vec<String>) -> Vec<Track> {
-    let mut known: Vec<(Part, Slice)> = Vec::new();
+    let mut known: Vec<(Part, Probed)> = Vec::new();
     for name in ORDER {
         // What was cut short tells nothing.
         if bench.case.stop.load(Ordering::Relaxed) {
@@ -132,9 +142,9 @@ fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut 
             bench.has(name, &parts).and_then(|has| has.then(|| probe(bench, name, options)).transpose());
         match probed {
             Ok(None) => {}
-            Ok(Some(slice)) => {
-                let on_one_machine = slice.on_one_machine;
-                known.push((Part { on_one_machine, ..Part::new(name) }, slice));
+            Ok(Some(probed)) => {
+                let on_one_machine = probed.on_one_machine;
+                known.push((Part { on_one_machine, ..Part::new(name) }, probed));
             }
             Err(why) => {
                 tell(&why);
@@ -145,23 +155,44 @@ fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut 
     let names: Vec<PartName> = known.iter().map(|(part, _)| part.name).collect();
     let whole = whole(&names, bench.ends);
     let room = bench.may_write();
-    known.into_iter().map(|(part, slice)| Track::new(part.name, &slice, whole, room, bench)).collect()
+    known.into_iter().map(|(part, probed)| Track::new(part.name, &probed, whole, room, bench)).collect()
+}
+
+/// What is known of a part at first.
+#[derive(Clone, Copy, Debug)]
+struct Probed {
+    on_one_machine: bool,
+    /// Without what it takes to begin and to end.
+    bytes_per_second: f64,
 }
 
 /// How fast a part is at first.
-fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<Slice, String> {
+fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<Probed, String> {
     let most = bench.ends.bytes().unwrap_or(u64::MAX).max(1);
     let room = if bench.writes(name) { bench.may_write() / SHARES } else { u64::MAX };
-    let range = |bytes: u64| SliceRange { bytes: bytes.min(most), begin: 0 };
     if room < LITTLE_BYTES.min(most) {
         return Err(alone(name, "too little free space"));
     }
-    let little = bench.slice(name, options, range(LITTLE_BYTES))?;
-    let is_slow = little.bytes_per_second() * FIRST_TIME_MAX < FIRST_BYTES as f64;
-    if name == PartName::Pump || is_slow || most <= LITTLE_BYTES || room < FIRST_BYTES {
-        return Ok(little);
+    let slice = |bytes: u64| bench.slice(name, options, SliceRange { bytes: bytes.min(most), begin: 0 });
+    let tiny = slice(TINY_BYTES)?;
+    let of_one = Probed { on_one_machine: tiny.on_one_machine, bytes_per_second: tiny.bytes_per_second() };
+    if name == PartName::Pump || most <= TINY_BYTES {
+        return Ok(of_one);
     }
-    bench.slice(name, options, range(FIRST_BYTES))
+    let little = slice(LITTLE_BYTES)?;
+    let bytes_per_second = between(&tiny, &little);
+    let is_slow = bytes_per_second * FIRST_TIME_MAX < FIRST_BYTES as f64;
+    if is_slow || most <= LITTLE_BYTES || room < FIRST_BYTES {
+        return Ok(Probed { bytes_per_second, ..of_one });
+    }
+    Ok(Probed { bytes_per_second: between(&little, &slice(FIRST_BYTES)?), ..of_one })
+}
+
+/// The speed by what two slices differ in.
+fn between(short: &Slice, long: &Slice) -> f64 {
+    let bytes = long.bytes.saturating_sub(short.bytes) as f64;
+    let ns = long.elapsed_ns.saturating_sub(short.elapsed_ns) as f64;
+    bytes * 1e9 / ns.max(long.elapsed_ns as f64 * STEP_MIN).max(1.0)
 }
 
 /// There is time and room for one more round, and `kept` is left of the room.
@@ -176,26 +207,38 @@ fn is_worth_a_round(bench: &Bench<'_>, tracks: &[Track], round: usize, elapsed: 
 }
 
 impl Track {
-    fn new(name: PartName, first: &Slice, whole: Option<PartName>, room: u64, bench: &Bench<'_>) -> Track {
+    fn new(name: PartName, probed: &Probed, whole: Option<PartName>, room: u64, bench: &Bench<'_>) -> Track {
+        let is_shown = whole.is_some_and(|whole| whole != name);
         let time = match whole {
-            Some(whole) if whole == name => WHOLE_TIME,
-            Some(_) => SHOWN_TIME,
+            Some(_) if is_shown => SHOWN_TIME,
+            Some(_) => WHOLE_TIME,
             None => PART_TIME,
         };
         let sixteenths = match whole {
-            Some(whole) if whole == name && name == PartName::Sink => SHARES - LATER_SHARE,
-            Some(whole) if whole == name => SHARES - LATER_SHARE - SINK_SHARE,
-            Some(_) => SINK_SHARE,
+            Some(_) if is_shown => SINK_SHARE,
+            Some(PartName::Sink) => SHARES - LATER_SHARE,
+            Some(_) => SHARES - LATER_SHARE - SINK_SHARE,
             None => HALF_SHARE,
         };
-        // One round is a warm-up.
-        let most = room / SHARES * sixteenths / (ROUNDS_MIN as u64 + 1);
-        let most = if bench.writes(name) { most } else { u64::MAX };
-        let by_time = (first.bytes_per_second() * time.as_secs_f64()) as u64;
-        let part_max = if bench.writes(name) { WRITTEN_BYTES_MAX } else { u64::MAX };
-        let (long_bytes, short_bytes) = sizes(by_time, most, part_max, bench.ends.bytes());
-        let short_bytes = short_bytes.filter(|_| name != PartName::Pump);
-        Track { name, long_bytes, short_bytes, pairs: Vec::new() }
+        let is_bound = bench.writes(name);
+        let room = if is_bound { room / SHARES * sixteenths } else { u64::MAX };
+        let part_max = if is_bound { WRITTEN_BYTES_MAX } else { u64::MAX };
+        let by_time = (probed.bytes_per_second * time.as_secs_f64()) as u64;
+        let (long_bytes, short_bytes) = sizes(by_time, room, part_max, bench.ends.bytes());
+        // Of a part that only shows whether it limits a second size would tell little.
+        let short_bytes = short_bytes.filter(|_| !is_shown && name != PartName::Pump);
+        Track { name, time, long_bytes, short_bytes, pairs: Vec::new() }
+    }
+
+    /// After the warm-up: a slice that took much longer than it should is made smaller.
+    fn adapt(&mut self) {
+        let Some(warm) = self.pairs.pop() else { return };
+        let fixed_ns = warm.short.map_or(0, |short| short.elapsed_ns);
+        let over = warm.long.elapsed_ns.saturating_sub(fixed_ns) as f64 / self.time.as_nanos() as f64;
+        if over > SLOWER_MAX && self.name != PartName::Pump {
+            self.long_bytes = ((self.long_bytes as f64 / over) as u64).max(LITTLE_BYTES.min(self.long_bytes));
+            self.short_bytes = self.short_bytes.map(|short| short.min(self.long_bytes / 2).max(1));
+        }
     }
 
     /// Bytes of one round.
@@ -220,10 +263,11 @@ impl Track {
         Ok(())
     }
 
-    /// Each round moves other bytes, as far as there are some: those that were read may be in memory now.
+    /// Each round moves other bytes, as far as there are some: those that were read may be in memory now. (Of a push the
+    /// other host moves the first bytes.)
     fn begin(&self, ends: &CopyEnds, round: usize) -> u64 {
-        match ends.source {
-            End::File(bytes) if bytes > self.long_bytes => {
+        match (ends.source, ends.bytes()) {
+            (End::File(_) | End::Far, Some(bytes)) if bytes > self.long_bytes => {
                 (round as u64).wrapping_mul(self.long_bytes) % (bytes - self.long_bytes)
             }
             _ => 0,
@@ -231,12 +275,14 @@ impl Track {
     }
 }
 
-/// Bytes of a slice, and of a shorter one where it is not the whole copy.
-fn sizes(by_time: u64, most: u64, part_max: u64, copy_bytes: Option<u64>) -> (u64, Option<u64>) {
+/// Bytes of a slice, and of a shorter one where it is not the whole copy, for a part that may move `room` in all rounds and
+/// the warm-up.
+fn sizes(by_time: u64, room: u64, part_max: u64, copy_bytes: Option<u64>) -> (u64, Option<u64>) {
+    let most = room / (ROUNDS_MIN as u64 + 1);
     match copy_bytes {
         Some(bytes) if bytes <= most && bytes as f64 <= by_time as f64 * WHOLE_TIMES => (bytes.max(1), None),
         _ => {
-            let most = most / (SHORT_FRACTION + 1) * SHORT_FRACTION;
+            let most = room / (ROUNDS_MEANT + 1) / (SHORT_FRACTION + 1) * SHORT_FRACTION;
             let long = by_time.min(most).min(part_max).min(copy_bytes.unwrap_or(u64::MAX));
             // Whole requests.
             let long = if long > LITTLE_BYTES { long / LITTLE_BYTES * LITTLE_BYTES } else { long.max(1) };
@@ -320,27 +366,49 @@ mod tests {
     #[test]
     fn a_small_copy_is_a_slice_of_itself() {
         const MIB: u64 = 1 << 20;
-        for (what, by_time, most, copy, expected) in [
-            ("small", 700, 500, Some(64), (64, None)),
-            ("as long as a slice", 700, 1000, Some(1000), (1000, None)),
-            ("too long", 500, 2000, Some(4096), (500, Some(62))),
-            ("too long, of a part that writes", 700, 2000, Some(4096), (680, Some(85))),
-            ("too much to write", 700, 300, Some(400), (266, Some(33))),
-            ("of unknown size", 700, 300, None, (266, Some(33))),
-            ("slow", 3, 300, Some(24), (3, Some(1))),
-            ("very slow", 1, 300, Some(24), (1, None)),
+        for (what, by_time, room, copy, expected) in [
+            ("small", 700, 3000, Some(64), (64, None)),
+            ("as long as a slice", 700, 6000, Some(1000), (1000, None)),
+            ("too long", 120, 9000, Some(4096), (120, Some(15))),
+            ("too long, of a part that writes", 700, 9000, Some(4096), (128, Some(16))),
+            ("too much to write", 700, 900, Some(400), (88, Some(11))),
+            ("of unknown size", 700, 900, None, (88, Some(11))),
+            ("slow", 3, 900, Some(24), (3, Some(1))),
+            ("very slow", 1, 900, Some(24), (1, None)),
         ] {
             let (long, short) =
-                sizes(by_time * MIB, most * MIB, 680 * MIB, copy.map(|bytes: u64| bytes * MIB));
+                sizes(by_time * MIB, room * MIB, 128 * MIB, copy.map(|bytes: u64| bytes * MIB));
             assert_eq!((long / MIB, short.map(|bytes| bytes / MIB)), expected, "{what}");
+        }
+    }
+
+    /// 0.2 s to begin, 2 GB/s then: not a part that moves 5 MB/s.
+    #[test]
+    fn a_slow_beginning_is_no_slow_part() {
+        let slice = |bytes: u64, elapsed_ns: u64| Slice { bytes, elapsed_ns, ..Slice::default() };
+        for (what, short, long, mb_per_s) in [
+            ("slow to begin", slice(1 << 20, 200_524_288), slice(16 << 20, 208_388_608), 1500.0..2100.0),
+            ("slow", slice(64 << 10, 8_192_000), slice(1 << 20, 131_072_000), 7.9..8.1),
+            (
+                "the longer one was faster, by chance",
+                slice(1 << 20, 9_000_000),
+                slice(16 << 20, 8_000_000),
+                30e3..50e3,
+            ),
+        ] {
+            let speed = between(&short, &long) / 1e6;
+            assert!(mb_per_s.contains(&speed), "{what}: {speed}");
         }
     }
 
     #[test]
     fn each_round_reads_other_bytes() {
-        let track = Track { name: PartName::Chain, long_bytes: 300, short_bytes: None, pairs: Vec::new() };
+        let time = WHOLE_TIME;
+        let track =
+            Track { name: PartName::Chain, time, long_bytes: 300, short_bytes: None, pairs: Vec::new() };
         let at = |bytes, round| {
-            let ends = CopyEnds { source: End::File(bytes), ..CopyEnds::for_tests() };
+            let (source, copy_bytes) = (End::File(bytes), Some(bytes));
+            let ends = CopyEnds { source, copy_bytes, ..CopyEnds::for_tests() };
             track.begin(&ends, round)
         };
         assert_eq!([at(1000, 0), at(1000, 1), at(1000, 2), at(1000, 3)], [0, 300, 600, 200]);
