@@ -74,7 +74,7 @@ fn the_prediction_is_told_before_the_copy_with_its_digest() {
     let run = home.pump(&["explain", "--json", "source", "new"]);
     let report = schema::checked(&run.out).pop().expect("a report");
     let digest = &report["prediction_digest"].as_str().expect("a digest")[..16];
-    let line = run.err.lines().find(|line| line.starts_with("pump: predicted: ")).expect("it is told");
+    let line = run.err.lines().find(|line| line.starts_with("pump: predicted: ")).expect("it is printed");
     assert!(line.contains("(90 %: ") && line.ends_with(&format!("(digest {digest})")), "{line}");
 }
 

@@ -153,7 +153,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
 
 /// A copy that is too short, repeated, and the account of all of it; any other as it is.
 fn repeated(bench: &isolate::Bench<'_>, report: &Report) -> (Option<Repeated>, Report) {
-    // Between two pieces of a copy that was cut short nothing is told of it.
+    // A copy that was cut short is not explained.
     let repeated = if is_stopped(bench.case) { None } else { rounds::repeat::repeat(bench, report) };
     match repeated {
         Some((repeated, account)) => (Some(repeated), account),

@@ -25,7 +25,7 @@ const SLICE_TIME_MAX: Duration = Duration::from_secs(6);
 const NULL_BYTES: u64 = 160 << 30;
 /// Slices begin at a multiple of this: as direct I/O needs it, and any request size divides it.
 const BEGIN_STEP: u64 = 64 << 20;
-/// What is written in all besides the copy: six slices of a copy of 400 MiB; one in twenty of the free bytes at most.
+/// Bytes written in all besides the copy: six slices of a copy of 400 MiB; one in twenty of the free bytes at most.
 pub(super) const WRITES_MAX: u64 = 4 << 30;
 
 /// What of the user's options is part of how fast a part is.

@@ -21,7 +21,7 @@ const TIME: Duration = Duration::from_secs(3);
 /// Unit of `st_blocks`: stat(2).
 const BLOCK_BYTES: u64 = 512;
 
-/// What is known of a copy before it.
+/// Facts about a copy before it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Foreseen {
     /// It would end before its first byte.

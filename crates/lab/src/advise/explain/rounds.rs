@@ -158,7 +158,7 @@ fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut 
     known.into_iter().map(|(part, probed)| Track::new(part.name, &probed, whole, room, bench)).collect()
 }
 
-/// What is known of a part at first.
+/// A part after its first slices.
 #[derive(Clone, Copy, Debug)]
 struct Probed {
     on_one_machine: bool,

@@ -103,13 +103,12 @@ fn moved(watched: &Watched) -> Vec<String> {
     let of = |role: Role| {
         let own = move || watched.files.iter().filter(move |file| file.role == role);
         let mut lines: Vec<String> = own()
-            .filter(|file| file.moved_bytes > 0)
+            .filter(|file| file.moved_bytes > 0 || file.other_process.is_some())
             .take(LINES_MAX)
             .map(|file| file_line(role, file))
             .collect();
         if lines.is_empty() {
-            let files = own()
-                .filter(|file| file.device.is_some() || file.kind == "fifo" || file.other_process.is_some());
+            let files = own().filter(|file| file.device.is_some() || file.kind == "fifo");
             lines = files.take(LINES_MAX).map(|file| file_line(role, file)).collect();
         }
         lines

@@ -18,7 +18,7 @@ const LARGE_BYTES: u64 = 256 << 20;
 const SHORT_OF_LITTLE_NS: u64 = 3 * SHORT_NS;
 /// A copy that is repeated more often is one of a few KiB: names, not bytes.
 const TIMES_MAX: usize = 64;
-/// What is removed of less is discarded in no time.
+/// Less than this is discarded in no time when it is removed.
 const WAITED_BYTES: u64 = 16 << 20;
 /// With what it takes between two of them.
 const TIME_MAX: Duration = Duration::from_secs(5);
