@@ -131,7 +131,7 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
 
 /// The parts that there are, each with the size of its slices.
 fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut Vec<String>) -> Vec<Track> {
-    let mut known: Vec<(Part, Probed)> = Vec::new();
+    let mut known: Vec<(Part, FirstSlice)> = Vec::new();
     for name in ORDER {
         // What was cut short tells nothing.
         if bench.case.stop.load(Ordering::Relaxed) {
@@ -160,14 +160,14 @@ fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut 
 
 /// A part after its first slices.
 #[derive(Clone, Copy, Debug)]
-struct Probed {
+struct FirstSlice {
     on_one_machine: bool,
     /// Without what it takes to begin and to end.
     bytes_per_second: f64,
 }
 
 /// How fast a part is at first.
-fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<Probed, String> {
+fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSlice, String> {
     let most = bench.ends.bytes().unwrap_or(u64::MAX).max(1);
     let room = if bench.writes(name) { bench.may_write() / SHARES } else { u64::MAX };
     if room < LITTLE_BYTES.min(most) {
@@ -175,7 +175,7 @@ fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<Probed,
     }
     let slice = |bytes: u64| bench.slice(name, options, SliceRange { bytes: bytes.min(most), begin: 0 });
     let tiny = slice(TINY_BYTES)?;
-    let of_one = Probed { on_one_machine: tiny.on_one_machine, bytes_per_second: tiny.bytes_per_second() };
+    let of_one = FirstSlice { on_one_machine: tiny.on_one_machine, bytes_per_second: tiny.bytes_per_second() };
     if name == PartName::Pump || most <= TINY_BYTES {
         return Ok(of_one);
     }
@@ -183,9 +183,9 @@ fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<Probed,
     let bytes_per_second = between(&tiny, &little);
     let is_slow = bytes_per_second * FIRST_TIME_MAX < FIRST_BYTES as f64;
     if is_slow || most <= LITTLE_BYTES || room < FIRST_BYTES {
-        return Ok(Probed { bytes_per_second, ..of_one });
+        return Ok(FirstSlice { bytes_per_second, ..of_one });
     }
-    Ok(Probed { bytes_per_second: between(&little, &slice(FIRST_BYTES)?), ..of_one })
+    Ok(FirstSlice { bytes_per_second: between(&little, &slice(FIRST_BYTES)?), ..of_one })
 }
 
 /// The speed by what two slices differ in.
@@ -207,7 +207,7 @@ fn is_worth_a_round(bench: &Bench<'_>, tracks: &[Track], round: usize, elapsed: 
 }
 
 impl Track {
-    fn new(name: PartName, probed: &Probed, whole: Option<PartName>, room: u64, bench: &Bench<'_>) -> Track {
+    fn new(name: PartName, probed: &FirstSlice, whole: Option<PartName>, room: u64, bench: &Bench<'_>) -> Track {
         let is_shown = whole.is_some_and(|whole| whole != name);
         let time = match whole {
             Some(_) if is_shown => SHOWN_TIME,
