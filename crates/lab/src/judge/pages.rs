@@ -45,6 +45,8 @@ pub struct PageLevel {
     pub touched_bytes: f64,
     /// Passes.
     pub n: usize,
+    /// Passes that have a bandwidth: those beside which no soaker ran.
+    pub timed: usize,
     /// Their mean bandwidth; null if the soaker ran beside all of them.
     pub bytes_per_second: Option<f64>,
     /// Its 95 % interval; null below three passes.
@@ -209,6 +211,7 @@ fn levels(points: &[PagePoint]) -> Vec<PageLevel> {
         PageLevel {
             touched_bytes,
             n: here.len(),
+            timed: here.iter().filter(|point| point.bytes_per_second.is_some()).count(),
             bytes_per_second: rate.map(|rate| rate.value),
             bytes_per_second_interval: rate.and_then(MeanInterval::ends),
             kernel_ns_per_page: of(|point| point.kernel_ns_per_page),

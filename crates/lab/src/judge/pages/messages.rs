@@ -41,13 +41,14 @@ fn level_words(level: &PageLevel) -> String {
     let speed = level.bytes_per_second.map(rate_words).unwrap_or_else(|| "not timed".into());
     let range = level.bytes_per_second_interval;
     let range = range.map(|[low, high]| format!(" ({} to {})", rate_words(low.max(0.0)), rate_words(high)));
+    let timed = if level.timed == 0 { String::new() } else { format!(", {} passes", level.timed) };
     format!(
-        "  {} touched, {} passes: {speed}{}; kernel {:.2} us a page, CPU {:.3} ns/byte\n",
+        "  {} touched: {speed}{}{timed}; kernel {:.2} us a page, CPU {:.3} ns/byte, {} passes\n",
         bytes_words(level.touched_bytes as u64),
-        level.n,
         range.unwrap_or_default(),
         level.kernel_ns_per_page / 1e3,
-        level.cpu_ns_per_byte
+        level.cpu_ns_per_byte,
+        level.n
     )
 }
 

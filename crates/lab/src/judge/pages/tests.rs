@@ -118,3 +118,17 @@ fn what_is_no_pass_or_failed_is_left_out() {
     assert_eq!((curves[0].kernel_ns_per_touched_byte, curves[0].dense_beside_stream), (None, None));
     assert!(messages::curves_words(&curves).contains("too few passes or touches for a slope"));
 }
+
+/// A pass with the soaker has no bandwidth, and is none of those that a bandwidth is of.
+#[test]
+fn passes_are_counted_beside_what_they_gave() {
+    let rows = rows(STREAM_LAW).into_iter().map(|row| {
+        let soaked_ns = (row.repeat % 2 == 0).then_some(1);
+        Row { soaked_ns, ..row }
+    });
+    let curves = curves_of(&rows.collect::<Vec<_>>());
+    let level = &curves[0].levels[0];
+    assert_eq!((level.n, level.timed), (4, 2));
+    let text = messages::curves_words(&curves);
+    assert!(text.contains("B/s, 2 passes; kernel ") && text.contains(" ns/byte, 4 passes\n"), "{text}");
+}
