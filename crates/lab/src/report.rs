@@ -165,25 +165,26 @@ fn add_fits(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, rows
 }
 
 fn add_ratios(html: &mut Html, study: &StudySummary) {
-    const HEAD: [&str; 6] = ["cell", "against", "times as fast", "95 % interval", "rounds", "verdict"];
+    let interval = study.ratio_interval_words();
+    let head = ["cell", "against", "times as fast", &interval, "rounds", "verdict"];
     let rows = study.cells.iter().flat_map(|cell| {
         let own: Vec<String> =
             study.varied().iter().filter_map(|name| Some(cell.asked.get(*name)?.to_string())).collect();
-        study.shown_ratios(cell).map(move |against| {
+        cell.shown_ratios().map(move |against| {
             let other: Vec<String> = against.baseline.values().map(ToString::to_string).collect();
-            let ratio = &against.ratio;
-            let interval = ratio
-                .interval
-                .map_or("too few rounds".into(), |it| format!("{:.2} .. {:.2}", it.low, it.high));
-            let figures = [format!("{:.2}", ratio.ratio), interval, ratio.pairs.to_string()];
-            let words = [ratio.verdict.words().to_string()];
-            [own.join(" "), other.join(" ")].into_iter().chain(figures).chain(words).collect()
+            let judged = &against.judged;
+            let interval = judged.interval();
+            let interval =
+                interval.map_or("too few rounds".into(), |it| format!("{:.2} .. {:.2}", it.low, it.high));
+            let ratio = judged.ratio.map_or(String::new(), |ratio| format!("{ratio:.2}"));
+            let figures = [ratio, interval, against.pairs.to_string(), judged.words()];
+            [own.join(" "), other.join(" ")].into_iter().chain(figures).collect()
         })
     });
     let rows: Vec<Vec<String>> = rows.collect();
     if !rows.is_empty() {
         html.heading(3, "Against the baselines");
-        html.table(&HEAD, &rows);
+        html.table(&head, &rows);
     }
 }
 

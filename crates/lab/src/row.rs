@@ -19,6 +19,7 @@ mod file;
 mod form;
 mod read;
 mod reader;
+mod session;
 
 pub use disturbance::{Disturbance, DisturbedRows, undisturbed, undisturbed_rows};
 pub use explained::{ExplainedRow, words as explained_words};
@@ -26,6 +27,7 @@ pub use file::{RowFile, read_rows};
 pub(crate) use file::{rows_of, with_losses};
 pub(crate) use read::BYTE_ORDER_MARK;
 pub use reader::ReaderRow;
+pub(crate) use session::name_sessions;
 
 /// Version of the form: a row of it has all fields of [`Row`] and no others. A new field makes a new version.
 pub const VERSION: u32 = 2;

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::judge::cost::CpuBy;
 use crate::judge::stats;
-use crate::row::{DisturbedRows, Row, read_rows, undisturbed};
+use crate::row::{DisturbedRows, Row, name_sessions, read_rows, undisturbed};
 use crate::study::Level;
 
 mod binaries;
@@ -25,7 +25,9 @@ mod facts;
 mod judged;
 mod metric;
 mod normalise;
+mod pairs;
 mod text;
+mod turns;
 mod units;
 mod warnings;
 
@@ -34,6 +36,7 @@ pub use facts::ComparedFact;
 pub use judged::{Judged, Unjudged};
 pub use metric::Metric;
 pub use normalise::{NoProportion, Normalise};
+pub(crate) use pairs::{ComparedPairs, PairedRun};
 pub(crate) use text::judged_words;
 pub use units::ComparedBy;
 use units::{CellUnits, CellValues};
@@ -154,12 +157,10 @@ fn is_one_file(a: &Path, b: &Path) -> bool {
     inode(a).is_some_and(|its| inode(b) == Some(its))
 }
 
-/// The rows of a file. Those that do not say their session, as older ones, are one session.
+/// The rows of a file, all with a session.
 pub(crate) fn read_side(path: &Path) -> anyhow::Result<Vec<Row>> {
-    let file = format!("of {:?}", inode(path).unwrap_or_default());
     let mut rows = read_rows(path)?;
-    let unsaid = rows.iter_mut().filter(|row| row.session.is_empty());
-    unsaid.for_each(|row| row.session.clone_from(&file));
+    name_sessions(&mut rows, &format!("{:?}", inode(path).unwrap_or_default()));
     Ok(rows)
 }
 
@@ -226,6 +227,7 @@ impl Comparison {
         let judged = found.iter().filter(|found| units::estimate(&[&found.units]).is_some()).count();
         let at_once = if judged > 1 { judged + 1 } else { judged };
         let alpha = ALPHA / at_once.max(1) as f64;
+        let turns = warnings::turn_warning(&found.iter().map(|found| &found.units).collect::<Vec<_>>());
         Ok(Comparison {
             metric,
             cpu_by: metric.is_cpu_time().then_some(cpu_by),
@@ -237,7 +239,7 @@ impl Comparison {
             at_once,
             cells: found.iter().map(|found| found.judge(compared_by, alpha)).collect(),
             overall: overall(&found, compared_by, alpha),
-            warnings: warnings::warnings(rows, &sides, metric),
+            warnings: warnings::warnings(rows, &sides, metric).into_iter().chain(turns).collect(),
             notes: warnings::notes(&sides, compared_by),
             disturbed: [DisturbedRows::default(); 2],
             files,
@@ -307,7 +309,8 @@ fn overall(found: &[FoundCell<'_>], by: ComparedBy, alpha: f64) -> Judged {
 fn judged(cells: &[&FoundCell<'_>], by: ComparedBy, alpha: f64) -> Judged {
     let units: Vec<&CellUnits<'_>> = cells.iter().map(|cell| &cell.units).collect();
     if let Some(estimate) = units::estimate(&units) {
-        return Judged::from_estimate(estimate, units::step_percent(&units), alpha);
+        let pairs = units.iter().map(|units| units.pairs()).max().unwrap_or_default();
+        return Judged::from_estimate(estimate, pairs, units::step_percent(&units), alpha);
     }
     let ratios: Vec<f64> = cells.iter().filter_map(|cell| cell.plain_ratio()).collect();
     let ratio = stats::mean(&ratios).map(f64::exp);

@@ -8,9 +8,11 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use datapump_engine::sim::Random;
 
+mod cells;
 mod estimate;
 mod knee;
 
+pub use cells::UnitSample;
 pub use estimate::{ESTIMATE_VALUES_MIN, Estimate, MeanInterval, next_factors};
 pub(crate) use estimate::{student_quantile, trimmed_mean};
 pub use knee::{KNEE_SHARE, KneePlace, knee_place};
@@ -176,32 +178,6 @@ impl ComparisonVerdict {
     }
 }
 
-/// How many times as fast one thing is as another, from runs in pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Ratio {
-    /// Number of pairs.
-    pub pairs: usize,
-    /// The median over the pairs of (the other's time) / (its time): 2 is twice as fast.
-    pub ratio: f64,
-    /// The ratio's 95 % interval; null below five pairs.
-    pub interval: Option<Interval>,
-    /// What that shows.
-    pub verdict: ComparisonVerdict,
-}
-
-/// Compares times in pairs `(its, the other's)`, each of one round. `None` without pairs.
-pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
-    let ratios: Vec<f64> = pairs.iter().map(|(its, other)| other / its).collect();
-    let interval = median_interval(&ratios, seed);
-    let verdict = match interval {
-        Some(Interval { low, .. }) if low > 1.0 => ComparisonVerdict::Faster,
-        Some(Interval { high, .. }) if high < 1.0 => ComparisonVerdict::Slower,
-        Some(_) => ComparisonVerdict::NoDifferenceShown,
-        None => ComparisonVerdict::CannotBeJudged,
-    };
-    Some(Ratio { pairs: pairs.len(), ratio: median(&ratios)?, interval, verdict })
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -249,40 +225,6 @@ pub(crate) mod tests {
             let covered = covered(count);
             assert!((low..=high).contains(&covered), "{count} values: {covered} of 1000");
         }
-    }
-
-    /// How many of 1000 seeded comparisons of 10 pairs, with 3 % noise, show a difference.
-    fn flagged(true_ratio: f64) -> usize {
-        let shows = |seed| {
-            let mut random = Random::seeded(seed, "pairs");
-            let mut time = |level: f64| level * (1.0 + 0.03 * deviate(&mut random));
-            let pairs: Vec<(f64, f64)> = (0..10).map(|_| (time(1.0), time(true_ratio))).collect();
-            paired_ratio(&pairs, seed).expect("pairs").verdict != ComparisonVerdict::NoDifferenceShown
-        };
-        (0..1000).filter(|&seed| shows(seed)).count()
-    }
-
-    #[test]
-    fn a_against_a_shows_no_difference_and_ten_percent_are_seen() {
-        let same = flagged(1.0);
-        assert!(same <= 70, "{same} of 1000 comparisons of A with A are flagged; S48 allows 70");
-        let faster = flagged(1.1);
-        assert!(faster >= 950, "{faster} of 1000 changes of 10 % are flagged; S48 wants 950");
-    }
-
-    #[test]
-    fn ratios_say_how_many_times_as_fast() {
-        let pairs = |other: f64, count| vec![(1.0, other); count];
-        for (other, count, verdict) in [
-            (2.0, 5, ComparisonVerdict::Faster),
-            (0.5, 5, ComparisonVerdict::Slower),
-            (1.0, 5, ComparisonVerdict::NoDifferenceShown),
-            (2.0, 4, ComparisonVerdict::CannotBeJudged),
-        ] {
-            let ratio = paired_ratio(&pairs(other, count), 1).expect("pairs");
-            assert_eq!((ratio.ratio, ratio.verdict), (other, verdict), "{other} times, {count} pairs");
-        }
-        assert_eq!(paired_ratio(&[], 1), None);
     }
 
     proptest! {

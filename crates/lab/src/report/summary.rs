@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::judge::compare::{ALPHA, ComparedPairs, Judged, PairedRun};
 use crate::judge::cost::{CpuBy, cpu_ns};
 use crate::judge::drift::Drift;
 use crate::judge::stages::{StagePair, stage_pairs};
-use crate::judge::stats::{self, ComparisonVerdict, Interval, Ratio};
-use crate::row::{DisturbedRows, Row, explained_words};
+use crate::judge::stats::{self, ComparisonVerdict, Interval};
+use crate::row::{DisturbedRows, Row, explained_words, name_sessions};
 use crate::study::{COMMAND, CONTROL, Level};
 
 const GIB: f64 = (1_u64 << 30) as f64;
@@ -48,6 +49,9 @@ pub struct StudySummary {
     pub counts: bool,
     /// The cells: by their levels, commands by their median.
     pub cells: Vec<CellSummary>,
+    /// Intervals of ratios that hold at once with 95 % confidence: those that `view` prints. One between two baselines
+    /// holds by itself.
+    pub ratios_at_once: usize,
     /// What the levels of the factor `stage` show of each other, where there is that factor.
     pub stages: Vec<StagePair>,
     /// What a reader should know besides.
@@ -90,7 +94,7 @@ pub struct CellSummary {
     pub elapsed_ns: Option<Sample>,
     /// Bytes over the median time; of readers that were started together, over their mean latency.
     pub bytes_per_second: Option<f64>,
-    /// Latency of a reader, where several are started together.
+    /// Mean latency of the readers of a run, where several are started together: one value for each run.
     pub reader_ns: Option<Sample>,
     /// Bytes of a reader over that mean latency.
     pub reader_bytes_per_second: Option<f64>,
@@ -121,17 +125,32 @@ pub struct CellSummary {
 pub struct BaselineRatio {
     /// Levels of the baseline that differ from the cell's.
     pub baseline: Levels,
-    /// The ratio of their times, in pairs of one round. Where there is a band, the verdict is a difference only if the
-    /// interval lies outside of it.
+    /// Runs of both in one session and round.
+    pub pairs: usize,
+    /// The baseline's time over the cell's, judged as `pump lab compare` does. Where there is a band, the verdict is a
+    /// difference only if the interval lies outside of it.
     #[serde(flatten)]
-    pub ratio: Ratio,
+    pub judged: Judged,
     /// The interval of the same ratio for the baseline run once more (the factor `control`): the band of equal runs.
     pub band: Option<Interval>,
+    /// Whether people are shown it. One between two levels that others are held against (cp and rsync) is left to the
+    /// JSON form: it would hide those that were asked for.
+    #[serde(skip)]
+    pub is_shown: bool,
 }
 
-/// A row, and the file it is from: only rows of one file, seed and round are pairs.
-type FoundRow<'rows> = (usize, &'rows Row);
-type FoundCells<'rows> = BTreeMap<&'rows Levels, Vec<FoundRow<'rows>>>;
+type FoundCells<'rows> = BTreeMap<&'rows Levels, Vec<&'rows Row>>;
+
+/// A cell beside the cell that has a baseline's levels and otherwise its own.
+struct FoundRatio<'rows> {
+    baseline: &'rows Levels,
+    /// The baseline's cell and the cell.
+    cells: [&'rows Levels; 2],
+    pairs: ComparedPairs<'rows>,
+    /// The baseline's cell and that which differs from it in its `control` alone: how far equal runs lie apart.
+    equals: Option<ComparedPairs<'rows>>,
+    is_shown: bool,
+}
 
 impl Summary {
     /// Sums up files of rows, with ratios of undisturbed runs.
@@ -141,12 +160,14 @@ impl Summary {
 
     /// Sums up files of rows; `keep_disturbed`: with ratios of disturbed runs, too.
     pub fn of_files(files: &[Vec<Row>], keep_disturbed: bool) -> Summary {
-        let mut studies: BTreeMap<&str, Vec<FoundRow<'_>>> = BTreeMap::new();
-        for (file, row) in
-            files.iter().enumerate().flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)))
-        {
-            studies.entry(&row.study).or_default().push((file, row));
-        }
+        let named = |(at, rows): (usize, &Vec<Row>)| -> Vec<Row> {
+            let mut named = rows.clone();
+            name_sessions(&mut named, &at.to_string());
+            named
+        };
+        let files: Vec<Vec<Row>> = files.iter().enumerate().map(named).collect();
+        let mut studies: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+        files.iter().flatten().for_each(|row| studies.entry(&row.study).or_default().push(row));
         let studies = studies.into_iter();
         let studies =
             studies.map(|(name, rows)| StudySummary::from_rows(name, &rows, keep_disturbed)).collect();
@@ -160,43 +181,54 @@ impl Summary {
 }
 
 impl StudySummary {
-    fn from_rows(name: &str, rows: &[FoundRow<'_>], keep_disturbed: bool) -> StudySummary {
+    fn from_rows(name: &str, rows: &[&Row], keep_disturbed: bool) -> StudySummary {
         let mut cells: FoundCells<'_> = BTreeMap::new();
-        rows.iter().for_each(|&(file, row)| cells.entry(&row.asked).or_default().push((file, row)));
+        rows.iter().for_each(|row| cells.entry(&row.asked).or_default().push(row));
         let is_judged = |row: &Row| keep_disturbed || row.disturbance().is_none();
         let mut judged = cells.clone();
-        judged.values_mut().for_each(|rows| rows.retain(|(_, row)| is_judged(row)));
-        let disturbed = DisturbedRows::count(rows.iter().map(|(_, row)| *row), keep_disturbed);
-        let baselines: BTreeSet<&Levels> = rows.iter().flat_map(|(_, row)| &row.baselines).collect();
-        let absent: BTreeSet<&String> = rows.iter().flat_map(|(_, row)| &row.absent).collect();
-        let ratios = |asked: &Levels| -> Vec<BaselineRatio> {
-            baselines.iter().filter_map(|baseline| ratio_to(asked, baseline, &judged)).collect()
-        };
+        judged.values_mut().for_each(|rows| rows.retain(|row| is_judged(row)));
+        let disturbed = DisturbedRows::count(rows.iter().copied(), keep_disturbed);
+        let baselines: BTreeSet<&Levels> = rows.iter().flat_map(|row| &row.baselines).collect();
+        let absent: BTreeSet<&String> = rows.iter().flat_map(|row| &row.absent).collect();
+        let found: Vec<Vec<FoundRatio<'_>>> =
+            cells.keys().map(|asked| found_ratios(asked, &baselines, &judged)).collect();
+        let at_once = found.iter().flatten().filter(|it| it.is_shown && it.pairs.has_estimate()).count();
+        let alpha = ALPHA / at_once.max(1) as f64;
         let mut summaries: Vec<CellSummary> = cells
             .iter()
-            .map(|(asked, rows)| CellSummary { ratios: ratios(asked), ..CellSummary::from_rows(asked, rows) })
+            .zip(&found)
+            .map(|((asked, rows), found)| CellSummary {
+                ratios: found.iter().filter_map(|it| it.judge(alpha)).collect(),
+                ..CellSummary::from_rows(asked, rows)
+            })
             .collect();
         summaries.sort_by(CellSummary::by_levels);
+        let single: BTreeSet<_> = found.iter().flatten().flat_map(FoundRatio::single).collect();
         StudySummary {
             study: name.into(),
             runs: rows.len(),
-            failed: rows.iter().filter(|(_, row)| !row.is_completed()).count(),
+            failed: rows.iter().filter(|row| !row.is_completed()).count(),
             counts: absent.is_empty(),
             absent: absent.into_iter().cloned().collect(),
             cells: summaries,
-            stages: stage_pairs(rows.iter().map(|(_, row)| *row).filter(|row| is_judged(row))),
-            notes: disturbed.words().into_iter().chain(notes(rows)).collect(),
+            ratios_at_once: at_once,
+            stages: stage_pairs(rows.iter().copied().filter(|row| is_judged(row))),
+            notes: disturbed
+                .words()
+                .into_iter()
+                .chain(single_note(single.len()))
+                .chain(notes(rows))
+                .collect(),
             disturbed,
         }
     }
 }
 
 impl CellSummary {
-    fn from_rows(asked: &Levels, rows: &[FoundRow<'_>]) -> CellSummary {
-        let completed: Vec<&Row> =
-            rows.iter().map(|(_, row)| *row).filter(|row| row.is_completed()).collect();
+    fn from_rows(asked: &Levels, rows: &[&Row]) -> CellSummary {
+        let completed: Vec<&Row> = rows.iter().copied().filter(|row| row.is_completed()).collect();
         let mut failed = BTreeMap::new();
-        let failures = rows.iter().map(|(_, row)| row).filter(|row| !row.is_completed());
+        let failures = rows.iter().filter(|row| !row.is_completed());
         failures.clone().for_each(|row| *failed.entry(row.outcome.clone()).or_default() += 1);
         let elapsed_ns = sample(&completed, |row| Some(row.elapsed_ns as f64));
         let bytes = completed.first().map_or(0, |row| row.bytes);
@@ -230,6 +262,11 @@ impl CellSummary {
         }
     }
 
+    /// The ratios that people are shown.
+    pub(crate) fn shown_ratios(&self) -> impl Iterator<Item = &BaselineRatio> {
+        self.ratios.iter().filter(|ratio| ratio.is_shown)
+    }
+
     /// By the levels of all factors but the command, then the fastest command first.
     fn by_levels(&self, other: &CellSummary) -> Ordering {
         let levels = |cell: &CellSummary| {
@@ -253,18 +290,19 @@ struct OfReaders {
 }
 
 impl OfReaders {
-    /// `None` where runs started none together.
+    /// `None` where runs started none together. The readers of one run share its luck: a run is one value.
     fn new(rows: &[&Row]) -> Option<OfReaders> {
         let rows = || rows.iter().filter(|row| row.readers.is_some());
-        let latencies_ns: Vec<f64> = rows().flat_map(|row| row.latencies_s()).map(|s| s * 1e9).collect();
+        let latencies_ns: Vec<f64> =
+            rows().filter_map(|row| Some(stats::mean(&row.latencies_s())? * 1e9)).collect();
         let latency_ns = sample_of(&latencies_ns)?;
-        let (runs, readers) = (rows().count() as f64, latencies_ns.len() as f64);
+        let (runs, readers) = (rows().count(), rows().map(|row| row.latencies_s().len()).sum::<usize>());
         let bytes: u64 = rows().map(|row| row.bytes).sum();
         let rate = |bytes: f64| (bytes > 0.0).then(|| bytes * 1e9 / latency_ns.mean);
         Some(OfReaders {
             latency_ns,
-            bytes_per_second: rate(bytes as f64 / readers),
-            all_bytes_per_second: rate(bytes as f64 / runs),
+            bytes_per_second: rate(bytes as f64 / readers as f64),
+            all_bytes_per_second: rate(bytes as f64 / runs as f64),
         })
     }
 }
@@ -293,46 +331,76 @@ fn sample_of(values: &[f64]) -> Option<Sample> {
     })
 }
 
-/// Compares a cell with the cell that has the baseline's levels and otherwise its own; not with itself.
-fn ratio_to(asked: &Levels, baseline: &Levels, cells: &FoundCells<'_>) -> Option<BaselineRatio> {
-    let mut other = asked.clone();
-    other.extend(baseline.clone());
-    if other == *asked {
-        return None;
-    }
-    let mut ratio = stats::paired_ratio(&pairs(cells.get(asked)?, cells.get(&other)?), SEED)?;
-    let band = band_of(&other, cells);
-    if let Some((interval, band)) = ratio.interval.zip(band)
-        && interval.low <= band.high
-        && band.low <= interval.high
-    {
-        ratio.verdict = ComparisonVerdict::NoDifferenceShown;
-    }
-    Some(BaselineRatio { baseline: baseline.clone(), ratio, band })
+/// A cell beside the cells of all baselines; not beside itself.
+fn found_ratios<'rows>(
+    asked: &Levels,
+    baselines: &BTreeSet<&'rows Levels>,
+    cells: &FoundCells<'rows>,
+) -> Vec<FoundRatio<'rows>> {
+    let is_of = |baseline: &Levels| baseline.iter().all(|(name, level)| asked.get(name) == Some(level));
+    let own: Vec<&Levels> = baselines.iter().copied().filter(|baseline| is_of(baseline)).collect();
+    let found = |baseline: &&'rows Levels| {
+        let mut other = asked.clone();
+        other.extend((*baseline).clone());
+        let [(&its_baseline, others), (&cell, its)] =
+            [cells.get_key_value(&other)?, cells.get_key_value(asked)?];
+        let pairs = ComparedPairs::from_rows([others, its]).filter(|_| its_baseline != cell)?;
+        let is_shown = !own.iter().any(|own| own.keys().eq(baseline.keys()));
+        let equals =
+            run_again(its_baseline, cells).and_then(|again| ComparedPairs::from_rows([others, again]));
+        Some(FoundRatio { baseline, cells: [its_baseline, cell], pairs, equals, is_shown })
+    };
+    baselines.iter().filter_map(found).collect()
 }
 
-/// How far equal runs lie apart: the cell that differs from this one in its `control` alone, beside it.
-fn band_of(asked: &Levels, cells: &FoundCells<'_>) -> Option<Interval> {
+/// The runs of the cell that differs from this one in its `control` alone.
+fn run_again<'cells, 'rows>(
+    asked: &Levels,
+    cells: &'cells FoundCells<'rows>,
+) -> Option<&'cells Vec<&'rows Row>> {
     let own = asked.get(CONTROL)?;
-    let is_again = |other: &&Levels| {
+    let is_again = |other: &Levels| {
         other.get(CONTROL).is_some_and(|control| control != own)
             && asked.iter().all(|(factor, level)| factor == CONTROL || other.get(factor) == Some(level))
     };
-    let again = cells.keys().copied().find(is_again)?;
-    stats::paired_ratio(&pairs(&cells[again], cells.get(asked)?), SEED)?.interval
+    cells.iter().find(|(other, _)| is_again(other)).map(|(_, rows)| rows)
 }
 
-/// The times of two cells in the rounds that both completed: of readers, their mean latency.
-fn pairs(its: &[FoundRow<'_>], others: &[FoundRow<'_>]) -> Vec<(f64, f64)> {
-    let round = |&(file, row): &FoundRow<'_>| (file, row.seed, row.repeat);
-    let time = |&(_, row): &FoundRow<'_>| row.is_completed().then(|| stats::mean(&row.latencies_s()))?;
-    let timed = |found| Some((round(found), time(found).filter(|&seconds| seconds > 0.0)?));
-    let times: BTreeMap<_, f64> = others.iter().filter_map(timed).collect();
-    its.iter().filter_map(timed).filter_map(|(round, time)| Some((time, *times.get(&round)?))).collect()
+impl<'rows> FoundRatio<'rows> {
+    /// Runs without a partner, each with its cell.
+    fn single(&self) -> impl Iterator<Item = (&'rows Levels, PairedRun<'rows>)> {
+        let of_side = |side: usize| self.pairs.single[side].iter().map(move |run| (self.cells[side], *run));
+        of_side(0).chain(of_side(1))
+    }
+
+    fn judge(&self, alpha: f64) -> Option<BaselineRatio> {
+        let FoundRatio { baseline, pairs, equals, is_shown, .. } = self;
+        let alpha = if *is_shown { alpha } else { ALPHA };
+        let mut judged = pairs.judge(alpha)?;
+        let band = equals.as_ref().and_then(|equals| equals.judge(alpha)?.interval());
+        if let Some((interval, band)) = judged.interval().zip(band)
+            && interval.low <= band.high
+            && band.low <= interval.high
+        {
+            judged.verdict = ComparisonVerdict::NoDifferenceShown;
+        }
+        Some(BaselineRatio {
+            baseline: (*baseline).clone(),
+            pairs: pairs.count(),
+            judged,
+            band,
+            is_shown: *is_shown,
+        })
+    }
 }
 
-fn notes(rows: &[FoundRow<'_>]) -> Vec<String> {
-    let count = |marked: fn(&Row) -> bool| rows.iter().filter(|(_, row)| marked(row)).count();
+fn single_note(single: usize) -> Option<String> {
+    let words = "runs without a partner in the same session and round, left out of that ratio";
+    (single > 0).then(|| format!("{words}: {single}"))
+}
+
+fn notes(rows: &[&Row]) -> Vec<String> {
+    let count = |marked: fn(&Row) -> bool| rows.iter().filter(|row| marked(row)).count();
     let loaded = count(|row| row.load > LOAD_PER_CPU_MAX * f64::from(row.cpus));
     let restless = count(|row| row.quiet == Some(false));
     let all = rows.len();
@@ -353,7 +421,7 @@ fn notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     });
     let marked = [(loaded, load), (restless, rest)].into_iter().filter(|(count, _)| *count > 0);
     let explained =
-        explained_words(rows.iter().filter_map(|(_, row)| Some((ends_of(row), row.explained.as_ref()?))));
+        explained_words(rows.iter().filter_map(|row| Some((ends_of(row), row.explained.as_ref()?))));
     let notes = marked.map(|(_, words)| words).chain(mixed).chain(drift_notes(rows));
     notes.chain(soaker_notes(rows)).chain(explained).collect()
 }
@@ -363,19 +431,16 @@ fn ends_of(row: &Row) -> String {
     row.asked.get(COMMAND).map_or_else(|| "copies".into(), Level::to_string)
 }
 
-/// Notes of drift, for each file by itself: rows of another day are no rounds of it.
-fn drift_notes(rows: &[FoundRow<'_>]) -> Vec<String> {
-    let files: BTreeSet<(usize, u64)> = rows.iter().map(|(file, row)| (*file, row.seed)).collect();
-    let of = |(at, seed): (usize, u64)| {
-        let these = rows.iter().filter(|(file, row)| (*file, row.seed) == (at, seed));
-        Drift::from_rows(these.map(|(_, row)| *row))?.words()
-    };
-    files.into_iter().filter_map(of).collect()
+/// Notes of drift, for each session by itself: rounds of another day are no rounds of it.
+fn drift_notes(rows: &[&Row]) -> Vec<String> {
+    let mut sessions: BTreeMap<(&str, u64), Vec<&Row>> = BTreeMap::new();
+    rows.iter().for_each(|row| sessions.entry((&row.session, row.seed)).or_default().push(row));
+    sessions.into_values().filter_map(|rows| Drift::from_rows(rows)?.words()).collect()
 }
 
 /// Doubts about the CPU time by the soaker, and what it fell back to.
-fn soaker_notes(rows: &[FoundRow<'_>]) -> Vec<String> {
-    let soaked: Vec<_> = rows.iter().filter_map(|(_, row)| row.soaker.as_ref()).collect();
+fn soaker_notes(rows: &[&Row]) -> Vec<String> {
+    let soaked: Vec<_> = rows.iter().filter_map(|row| row.soaker.as_ref()).collect();
     let noisy: Vec<_> = soaked.iter().filter(|soaker| soaker.noisy).collect();
     let noise = noisy.first().map(|first| {
         let (some, all) = (noisy.len(), soaked.len());
@@ -385,160 +450,9 @@ fn soaker_notes(rows: &[FoundRow<'_>]) -> Vec<String> {
     noise.into_iter().chain(fallback.into_iter().map(|words| format!("the soaker: {words}"))).collect()
 }
 
-fn distinct<'rows>(rows: &[FoundRow<'rows>], field: fn(&Row) -> &String) -> BTreeSet<&'rows str> {
-    rows.iter().map(|(_, row)| field(row).as_str()).collect()
+fn distinct<'rows>(rows: &[&'rows Row], field: fn(&Row) -> &String) -> BTreeSet<&'rows str> {
+    rows.iter().map(|row| field(row).as_str()).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::judge::stats::ComparisonVerdict;
-    use crate::row::COMPLETED;
-
-    fn row(command: &str, repeat: u32, elapsed_ns: u64) -> Row {
-        Row {
-            v: 1,
-            study: "peers".into(),
-            asked: BTreeMap::from([(COMMAND.into(), command.into()), ("size".into(), "1GiB".into())]),
-            repeat,
-            outcome: COMPLETED.into(),
-            bytes: 1 << 30,
-            elapsed_ns,
-            user_ns: Some(500_000_000),
-            system_ns: Some(250_000_000),
-            machine_cpu_ns: Some(1_000_000_000),
-            cpus: 2,
-            baselines: vec![BTreeMap::from([(COMMAND.into(), "cp".into())])],
-            ..Row::default()
-        }
-    }
-
-    fn rounds(count: u32) -> Vec<Row> {
-        (0..count)
-            .flat_map(|round| {
-                let drift = 1_000_000_000 + u64::from(round) * 100_000_000;
-                [row("cp", round, drift * 3), row("pump", round, drift * 2), row("same", round, drift * 3)]
-            })
-            .collect()
-    }
-
-    fn study(files: &[Vec<Row>]) -> StudySummary {
-        Summary::from_rows(files).studies.remove(0)
-    }
-
-    #[test]
-    fn ratios_are_of_pairs_so_drift_does_not_matter() {
-        let study = study(&[rounds(7)]);
-        let commands: Vec<String> = study.cells.iter().map(|cell| cell.asked[COMMAND].to_string()).collect();
-        assert_eq!(commands, ["pump", "cp", "same"], "the fastest first");
-        assert!(study.notes.iter().any(|note| note.starts_with("times drift: +")), "{:?}", study.notes);
-        for (cell, ratio) in study.cells.iter().zip([
-            Some((1.5, ComparisonVerdict::Faster)),
-            None,
-            Some((1.0, ComparisonVerdict::NoDifferenceShown)),
-        ]) {
-            let got = cell.ratios.first().map(|it| (it.ratio.ratio, it.ratio.verdict));
-            assert_eq!(got, ratio, "{:?}", cell.asked);
-        }
-        let pump = &study.cells[0];
-        assert_eq!(pump.ratios[0].ratio.pairs, 7);
-        assert_eq!(pump.elapsed_ns.map(|time| time.median), Some(2.6e9));
-        assert_eq!(pump.cpu_seconds_per_gib.map(|cpu| cpu.median), Some(0.75));
-        assert_eq!(pump.machine_cpu_seconds_per_gib.map(|cpu| cpu.median), Some(1.0));
-        assert_eq!(pump.ns_per_request, None);
-    }
-
-    #[test]
-    fn rows_of_different_files_are_no_pairs() {
-        let cp: Vec<Row> = rounds(5).into_iter().filter(|row| row.asked[COMMAND] == "cp".into()).collect();
-        let pump: Vec<Row> =
-            rounds(5).into_iter().filter(|row| row.asked[COMMAND] == "pump".into()).collect();
-        let study = study(&[cp, pump]);
-        assert!(study.cells.iter().all(|cell| cell.ratios.is_empty()));
-    }
-
-    #[test]
-    fn failed_runs_are_counted_and_in_no_figure() {
-        let mut rows = rounds(5);
-        rows[1].outcome = "io".into();
-        rows[1].message = Some("exit status: 1".into());
-        let study = study(&[rows]);
-        let pump = study.cells.iter().find(|cell| cell.asked[COMMAND] == "pump".into()).expect("a cell");
-        assert_eq!((study.runs, study.failed, pump.completed), (15, 1, 4));
-        assert_eq!(pump.failed, BTreeMap::from([("io".to_string(), 1)]));
-        assert_eq!(pump.message.as_deref(), Some("exit status: 1"));
-        assert_eq!(pump.ratios[0].ratio.pairs, 4);
-        assert_eq!(
-            pump.ratios[0].ratio.verdict,
-            ComparisonVerdict::CannotBeJudged,
-            "four pairs show nothing"
-        );
-    }
-
-    #[test]
-    fn an_absent_program_makes_the_report_count_for_nothing() {
-        let mut rows = rounds(1);
-        rows[0].absent = vec!["mbuffer".into()];
-        let study = study(&[rows]);
-        assert_eq!((study.counts, study.absent), (false, vec!["mbuffer".to_string()]));
-    }
-
-    #[test]
-    fn the_cpu_time_of_the_soaker_stands_beside_that_of_the_process() {
-        let soaker = |cpu_ns: Option<i64>| {
-            let (noisy, why) = (cpu_ns.is_none(), vec!["not quiet".into()]);
-            Some(crate::row::Soaked {
-                cpu_ns,
-                noisy,
-                why,
-                fallback: vec!["nice 19".into()],
-                ..Default::default()
-            })
-        };
-        let mut rows = rounds(3);
-        rows.retain(|row| row.asked[COMMAND] == "cp".into());
-        for (row, cpu_ns) in rows.iter_mut().zip([Some(2 << 30), Some(-(1 << 30)), None]) {
-            (row.soaker, row.requests) = (soaker(cpu_ns), Some(1 << 10));
-        }
-        let study = study(&[rows]);
-        let cell = &study.cells[0];
-        let means = |sample: Option<Sample>| sample.map(|it| (it.n, it.mean));
-        assert_eq!(means(cell.soaker_cpu_ns_per_byte), Some((2, 0.5)));
-        assert_eq!(means(cell.soaker_cpu_us_per_request), Some((2, 524.288)));
-        let notes = ["1 of 3 runs with the soaker are noisy; the first: not quiet", "the soaker: nice 19"];
-        assert_eq!(study.notes[1..], notes);
-        assert!(study.notes[0].starts_with("disturbed runs: 1 (the soaker was noisy: 1), in no verdict"));
-    }
-
-    #[test]
-    fn disturbed_runs_stand_in_tables_and_in_no_ratio_unless_they_are_kept() {
-        let mut rows = rounds(5);
-        for row in rows.iter_mut().filter(|row| row.repeat < 2) {
-            (row.pace_before_ns, row.pace_after_ns) = (Some(5_000_000), Some(6_000_000));
-        }
-        for (keep, pairs) in [(false, 3), (true, 5)] {
-            let study = Summary::of_files(&[rows.clone()], keep).studies.remove(0);
-            assert_eq!((study.disturbed.pace, study.disturbed.kept), (6, keep));
-            assert!(
-                study.notes[0].starts_with("disturbed runs: 6 (the processor's pace"),
-                "{:?}",
-                study.notes
-            );
-            assert!(study.cells.iter().all(|cell| cell.completed == 5));
-            let mut ratios = study.cells.iter().flat_map(|cell| &cell.ratios).peekable();
-            assert!(ratios.peek().is_some() && ratios.all(|it| it.ratio.pairs == pairs), "{keep}");
-        }
-    }
-
-    #[test]
-    fn marks_and_mixtures_are_noted() {
-        let mut rows = rounds(1);
-        rows[0].load = 1.5;
-        rows[1].quiet = Some(false);
-        rows[2].host = "other".into();
-        let notes = study(&[rows]).notes.join("\n");
-        for hint in ["1 of 3 runs began at a load", "1 of 3 runs started while", "rows of several hosts"] {
-            assert!(notes.contains(hint), "{notes}");
-        }
-    }
-}
+mod tests;

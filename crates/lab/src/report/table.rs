@@ -5,11 +5,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::judge::compare::Unjudged;
 use crate::judge::stages::StagePair;
 use crate::judge::stats::{ComparisonVerdict, Interval};
 use crate::report::fastest::fastest_lines;
 use crate::report::figures;
-use crate::report::summary::{BaselineRatio, CellSummary, Levels, Sample, StudySummary, Summary};
+use crate::report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
 use crate::study::MTU;
 
 impl fmt::Display for Summary {
@@ -38,7 +39,8 @@ impl fmt::Display for StudySummary {
         }
         let ratios = self.ratio_lines();
         if !ratios.is_empty() {
-            writeln!(out, "\ntimes as fast, median of the rounds' ratios [95 % interval]:")?;
+            let interval = self.ratio_interval_words();
+            writeln!(out, "\ntimes as fast, mean of the rounds' ratios [{interval}]:")?;
             ratios.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
         }
         let remarks = self.remarks();
@@ -50,6 +52,14 @@ impl fmt::Display for StudySummary {
 }
 
 impl StudySummary {
+    /// What the intervals of ratios are.
+    pub(crate) fn ratio_interval_words(&self) -> String {
+        match self.ratios_at_once {
+            0 | 1 => "95 % interval".into(),
+            all => format!("95 % interval, for all {all} at once"),
+        }
+    }
+
     fn factors(&self) -> Vec<&String> {
         let names: BTreeSet<&String> = self.cells.iter().flat_map(|cell| cell.asked.keys()).collect();
         names.into_iter().collect()
@@ -75,7 +85,6 @@ impl StudySummary {
             "time",
             "95 % interval",
             "MB/s",
-            "readers' n",
             "reader's mean",
             "deviation",
             "reader's MB/s",
@@ -101,24 +110,6 @@ impl StudySummary {
         rows.into_iter().map(|row| keep(row).collect()).collect()
     }
 
-    /// The ratios of a cell that people are shown. Those between two levels that others are held against (cp and rsync)
-    /// are left to the JSON form: here they would hide those that were asked for.
-    pub(crate) fn shown_ratios<'a>(
-        &'a self,
-        cell: &'a CellSummary,
-    ) -> impl Iterator<Item = &'a BaselineRatio> {
-        let is_of =
-            |baseline: &Levels| baseline.iter().all(|(name, level)| cell.asked.get(name) == Some(level));
-        let own: BTreeSet<&Levels> = self.baselines().filter(|baseline| is_of(baseline)).collect();
-        let is_between =
-            move |ratio: &&BaselineRatio| own.iter().any(|it| it.keys().eq(ratio.baseline.keys()));
-        cell.ratios.iter().filter(move |ratio| !is_between(ratio))
-    }
-
-    fn baselines(&self) -> impl Iterator<Item = &Levels> {
-        self.cells.iter().flat_map(|cell| &cell.ratios).map(|ratio| &ratio.baseline)
-    }
-
     fn ratio_lines(&self) -> Vec<String> {
         let with = |cell: &CellSummary, ratio: &BaselineRatio| {
             let own: Vec<String> = self.varied().into_iter().map(|name| level(cell, name)).collect();
@@ -126,8 +117,7 @@ impl StudySummary {
             let drop = if ratio.baseline.contains_key(MTU) { drop_words(ratio) } else { String::new() };
             format!("{} / {}: {}{drop}", own.join(" "), other.join(" "), ratio_words(ratio))
         };
-        let pairs =
-            self.cells.iter().flat_map(|cell| self.shown_ratios(cell).map(move |ratio| (cell, ratio)));
+        let pairs = self.cells.iter().flat_map(|cell| cell.shown_ratios().map(move |ratio| (cell, ratio)));
         pairs.map(|(cell, ratio)| with(cell, ratio)).collect()
     }
 
@@ -157,7 +147,6 @@ fn figures_of(cell: &CellSummary) -> Vec<String> {
         cell.elapsed_ns.map_or(String::new(), |time| figures::ns(time.median)),
         interval.map_or(String::new(), |it| format!("{} .. {}", figures::ns(it.low), figures::ns(it.high))),
         rate(cell.bytes_per_second),
-        cell.reader_ns.map_or(String::new(), |it| it.n.to_string()),
         cell.reader_ns.map_or(String::new(), |it| figures::ns(it.mean)),
         cell.reader_ns.and_then(|it| it.standard_deviation).map_or(String::new(), figures::ns),
         rate(cell.reader_bytes_per_second),
@@ -173,28 +162,27 @@ fn figures_of(cell: &CellSummary) -> Vec<String> {
 }
 
 fn ratio_words(ratio: &BaselineRatio) -> String {
-    let band = ratio.band.filter(|band| ratio.ratio.interval != Some(*band));
+    let BaselineRatio { pairs, judged, band, .. } = ratio;
+    let band = band.filter(|band| judged.interval() != Some(*band));
     let band = band.map(|it| format!(", equal runs [{:.2}..{:.2}]", it.low, it.high)).unwrap_or_default();
-    let ratio = &ratio.ratio;
-    let interval = match ratio.interval {
-        Some(Interval { low, high }) => format!("[{low:.2}..{high:.2}], n = {}", ratio.pairs),
-        None => format!("(n = {}, too few for an interval)", ratio.pairs),
+    let interval = match judged.interval() {
+        Some(Interval { low, high }) => format!("[{low:.2}..{high:.2}], n = {pairs}"),
+        None => format!("(n = {pairs}, too few for an interval)"),
     };
-    let verdict = match ratio.verdict {
-        ComparisonVerdict::NoDifferenceShown | ComparisonVerdict::CannotBeJudged => {
-            format!(", {}", ratio.verdict.words())
-        }
-        ComparisonVerdict::Faster | ComparisonVerdict::Slower => String::new(),
+    let verdict = match (judged.verdict, judged.why) {
+        (ComparisonVerdict::Faster | ComparisonVerdict::Slower, _) => String::new(),
+        (verdict, Some(Unjudged::TooFew)) => format!(", {}", verdict.words()),
+        _ => format!(", {}", judged.words()),
     };
-    format!("{:.2} {interval}{band}{verdict}", ratio.ratio)
+    format!("{:.2} {interval}{band}{verdict}", judged.ratio.unwrap_or(f64::NAN))
 }
 
 /// What of the baseline's rate is lost, in percent.
 fn drop_words(ratio: &BaselineRatio) -> String {
     let percent = |ratio: f64| 100.0 * (1.0 - ratio);
-    let lost = percent(ratio.ratio.ratio);
-    let interval =
-        ratio.ratio.interval.map(|it| format!(" [{:.1}..{:.1}]", percent(it.high), percent(it.low)));
+    let lost = percent(ratio.judged.ratio.unwrap_or(f64::NAN));
+    let interval = ratio.judged.interval();
+    let interval = interval.map(|it| format!(" [{:.1}..{:.1}]", percent(it.high), percent(it.low)));
     format!("; a drop of {lost:.1} %{}", interval.unwrap_or_default())
 }
 
@@ -253,7 +241,7 @@ command  n    time     95 % interval  MB/s  machine s/GiB
    pump  5  1.00 s  1.00 s .. 1.00 s  1074          0.250
      cp  5  2.00 s  2.00 s .. 2.00 s   537          0.250
 
-times as fast, median of the rounds' ratios [95 % interval]:
+times as fast, mean of the rounds' ratios [95 % interval]:
   pump / cp: 2.00 [2.00..2.00], n = 5
 
 note: cp 1GiB: failed runs: 1 io (exit status: 1)
@@ -265,7 +253,7 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
     #[test]
     fn a_baseline_of_one_factor_is_compared_in_another() {
         let case = |pattern: &str, file_system: &str, repeat, elapsed_ns| {
-            let asked = |levels: &[(&str, &str)]| -> Levels {
+            let asked = |levels: &[(&str, &str)]| -> BTreeMap<String, crate::study::Level> {
                 levels.iter().map(|(name, level)| (name.to_string(), (*level).into())).collect()
             };
             let all = [("pattern", pattern), ("file_system", file_system)];
@@ -324,7 +312,7 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
     #[test]
     fn s22_a_change_is_claimed_only_outside_of_the_band_of_equal_runs() {
         let case = |soaker: &str, control: &str, repeat: u32, factor: f64| {
-            let asked = |levels: &[(&str, &str)]| -> Levels {
+            let asked = |levels: &[(&str, &str)]| -> BTreeMap<String, crate::study::Level> {
                 levels.iter().map(|(name, level)| (name.to_string(), (*level).into())).collect()
             };
             let baselines = vec![asked(&[("soaker", "off"), ("control", "a")])];
@@ -345,7 +333,7 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
         };
         let inside = text(1.1, 1.05);
         assert!(
-            inside.contains("a on / a off: 0.95 [0.95..0.95], n = 8, equal runs [0.91..1.11], no difference"),
+            inside.contains("a on / a off: 0.95 [0.95..0.95], n = 8, equal runs [0.90..1.12], no difference"),
             "{inside}"
         );
         let outside = text(1.01, 1.05);

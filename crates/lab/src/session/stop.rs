@@ -34,7 +34,10 @@ fn is_narrow(rule: &StopRule, cell: &CellSummary) -> bool {
     };
     match rule.of {
         StopFigure::Elapsed => cell.elapsed_ns.is_none_or(|time| narrow(time.median, time.interval)),
-        StopFigure::Ratio => cell.ratios.iter().all(|it| narrow(it.ratio.ratio, it.ratio.interval)),
+        StopFigure::Ratio => {
+            let mut judged = cell.ratios.iter().map(|it| &it.judged);
+            judged.all(|it| it.ratio.is_some_and(|ratio| narrow(ratio, it.interval())))
+        }
     }
 }
 
@@ -75,7 +78,8 @@ mod tests {
             (elapsed, 6, 5, 0, false),
             (elapsed, 5, 5, 100_000, false),
             (ratio, 5, 5, 100_000, true),
-            (ratio, 3, 4, 0, false),
+            (ratio, 3, 3, 0, true),
+            (ratio, 3, 2, 0, false),
         ] {
             let [cp, pump] = ["cp", "pump"].map(cell);
             let all = rows(rounds, drift);

@@ -207,9 +207,9 @@ fn s69_drops_have_the_band_of_equal_runs_beside_them() {
     let ratios: Vec<_> = study.cells.iter().flat_map(|cell| &cell.ratios).collect();
     assert!(ratios.len() >= 3, "{ratios:?}");
     for found in ratios {
-        let (interval, band) = (found.ratio.interval.expect("rounds"), found.band.expect("a control"));
+        let (interval, band) = (found.judged.interval().expect("rounds"), found.band.expect("a control"));
         let is_outside = interval.high < band.low || band.high < interval.low;
-        let claims = found.ratio.verdict != ComparisonVerdict::NoDifferenceShown;
+        let claims = found.judged.verdict != ComparisonVerdict::NoDifferenceShown;
         assert_eq!(claims, is_outside && !interval.contains(1.0), "{found:?}");
     }
 }

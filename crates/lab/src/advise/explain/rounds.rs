@@ -175,7 +175,8 @@ fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSl
     }
     let slice = |bytes: u64| bench.slice(name, options, SliceRange { bytes: bytes.min(most), begin: 0 });
     let tiny = slice(TINY_BYTES)?;
-    let of_one = FirstSlice { on_one_machine: tiny.on_one_machine, bytes_per_second: tiny.bytes_per_second() };
+    let of_one =
+        FirstSlice { on_one_machine: tiny.on_one_machine, bytes_per_second: tiny.bytes_per_second() };
     if name == PartName::Pump || most <= TINY_BYTES {
         return Ok(of_one);
     }
@@ -207,7 +208,13 @@ fn is_worth_a_round(bench: &Bench<'_>, tracks: &[Track], round: usize, elapsed: 
 }
 
 impl Track {
-    fn new(name: PartName, probed: &FirstSlice, whole: Option<PartName>, room: u64, bench: &Bench<'_>) -> Track {
+    fn new(
+        name: PartName,
+        probed: &FirstSlice,
+        whole: Option<PartName>,
+        room: u64,
+        bench: &Bench<'_>,
+    ) -> Track {
         let is_shown = whole.is_some_and(|whole| whole != name);
         let time = match whole {
             Some(_) if is_shown => SHOWN_TIME,

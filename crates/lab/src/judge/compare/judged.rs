@@ -18,6 +18,9 @@ const FACTOR_MAX: f64 = 16.0;
 /// where one pair or session differs from the next by more than so many per cent.
 const STEP_PERCENT_MAX: f64 = 200.0;
 
+/// For a difference of 5 % the needed pairs are told.
+const SMALL_DIFFERENCE: f64 = 0.05;
+
 /// A ratio and what it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Judged {
@@ -32,6 +35,9 @@ pub struct Judged {
     /// The smallest difference in per cent that as many runs, as noisy as these, show in nine of ten cases; null
     /// without an interval, and where the runs are too few to say.
     pub could_have_shown_percent: Option<f64>,
+    /// So many pairs, as noisy as these and no fewer, show a difference of 5 % in nine of ten cases; null for sessions, and
+    /// where the pairs do not differ.
+    pub pairs_to_show_5_percent: Option<usize>,
     /// Why there is no verdict.
     pub why: Option<Unjudged>,
 }
@@ -97,10 +103,19 @@ impl JsonSchema for Unjudged {
 }
 
 impl Judged {
-    pub(super) fn from_estimate(estimate: Estimate, step_percent: Option<f64>, alpha: f64) -> Judged {
+    /// The verdict on an estimate of so many pairs (0 of sessions); one differs from the next by `step_percent`. Values
+    /// that do not differ at all say nothing of what others could show.
+    pub(crate) fn from_estimate(
+        estimate: Estimate,
+        pairs: usize,
+        step_percent: Option<f64>,
+        alpha: f64,
+    ) -> Judged {
         let Interval { low, high } = estimate.interval(alpha);
         let percent = |log: f64| log.exp_m1() * 100.0;
-        let could_have_shown_percent = estimate.could_have_shown(alpha).map(percent);
+        let has_spread = step_percent.is_some_and(|percent| percent > 0.0);
+        let could_have_shown_percent = estimate.could_have_shown(alpha).filter(|_| has_spread).map(percent);
+        let five_percent = SMALL_DIFFERENCE.ln_1p();
         let says_nothing = (high - low).exp() > FACTOR_MAX;
         let noise_percent = step_percent.filter(|&percent| says_nothing && percent > STEP_PERCENT_MAX);
         let (verdict, why) = if low <= 0.0 && high >= 0.0 {
@@ -119,19 +134,39 @@ impl Judged {
             ratio_low: Some(low.exp()),
             ratio_high: Some(high.exp()).filter(|high| high.is_finite()),
             could_have_shown_percent: could_have_shown_percent.filter(|percent| percent.is_finite()),
+            pairs_to_show_5_percent: (pairs > 0 && has_spread)
+                .then(|| estimate.count_to_show(five_percent, pairs, alpha))
+                .flatten(),
             why,
         }
     }
 
-    pub(super) fn none(ratio: Option<f64>, why: Unjudged) -> Judged {
+    pub(crate) fn none(ratio: Option<f64>, why: Unjudged) -> Judged {
         Judged {
             verdict: ComparisonVerdict::CannotBeJudged,
             ratio,
             ratio_low: None,
             ratio_high: None,
             could_have_shown_percent: None,
+            pairs_to_show_5_percent: None,
             why: Some(why),
         }
+    }
+
+    /// The interval of the ratio.
+    pub fn interval(&self) -> Option<Interval> {
+        self.ratio_low.zip(self.ratio_high).map(|(low, high)| Interval { low, high })
+    }
+
+    /// The verdict in words; with what could have been shown, or why there is none.
+    pub fn words(&self) -> String {
+        let could =
+            self.could_have_shown_percent.filter(|_| self.verdict == ComparisonVerdict::NoDifferenceShown);
+        let pairs = self.pairs_to_show_5_percent.filter(|_| could > Some(SMALL_DIFFERENCE * 100.0));
+        let pairs = pairs.map_or(String::new(), |pairs| format!("; {pairs} pairs show 5 %"));
+        let could = could.map(|percent| format!(" (could have shown {} %{pairs})", figures(percent)));
+        let why = self.why.map(|why| format!(": {why}"));
+        format!("{}{}", self.verdict.words(), could.or(why).unwrap_or_default())
     }
 
     /// Whether there is a verdict.

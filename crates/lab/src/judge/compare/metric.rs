@@ -49,6 +49,17 @@ fn elapsed_ns(row: &Row) -> Option<f64> {
     mean(&row.latencies_s()).map(|seconds| seconds * 1e9)
 }
 
+/// The kernel counts resident memory in pages.
+const PAGE_BYTES: f64 = 4096.0;
+
+fn machine_cpu_step_ns(row: &Row) -> f64 {
+    match row.machine_cpu_by.as_deref() {
+        Some("/proc/stat") => 1e7,
+        Some("cpu.stat") => 1e3,
+        _ => 1.0,
+    }
+}
+
 impl Metric {
     /// The value of a row, CPU time by this measure; `None` if it was not measured. A value of 0 was too small to be
     /// measured.
@@ -64,6 +75,21 @@ impl Metric {
             Metric::Memory => row.max_rss_bytes? as f64,
         };
         (value.is_finite() && value > 0.0).then_some(value)
+    }
+
+    /// The variance that the logarithm of the value has by its rounding: a value in steps of 1 has that of 1/12. CPU time
+    /// of the machine may come in steps of 10 ms (`machine_cpu_by`), so that three runs give the same by chance.
+    pub fn rounding_in(self, row: &Row, by: CpuBy) -> f64 {
+        let (rounded, step) = match self {
+            Metric::Elapsed | Metric::ElapsedPerByte => (Metric::Elapsed, 1.0),
+            Metric::Cpu | Metric::CpuPerByte | Metric::CpuPerRequest if by == CpuBy::Machine => {
+                (Metric::Cpu, machine_cpu_step_ns(row))
+            }
+            Metric::Cpu | Metric::CpuPerByte | Metric::CpuPerRequest => (Metric::Cpu, 1e3),
+            Metric::MachineCpu => (self, machine_cpu_step_ns(row)),
+            Metric::Memory => (self, PAGE_BYTES),
+        };
+        rounded.value_in(row, by).map_or(0.0, |value| (step / value).powi(2) / 12.0)
     }
 
     /// Whether it grows with the bytes that are moved.

@@ -77,8 +77,9 @@ impl Normalise {
         let cells = sides.map(|rows| of_the_disk(rows).map(cell).collect());
         let [a, b]: [BTreeSet<RowCell<'_>>; 2] = cells;
         let common: BTreeSet<RowCell<'_>> = a.intersection(&b).copied().collect();
+        let rounds = sides.iter().filter_map(|rows| least_rounds(rows, &common)).min().unwrap_or_default();
         let of = |side: &str, rows: &[Row]| match self {
-            Normalise::Disk => by_disk(side, rows, &common),
+            Normalise::Disk => by_disk(side, rows, &common, rounds),
             Normalise::Clock => by_clock(side, rows),
         };
         let ((a, of_a), (b, of_b)) = (of("A", sides[0])?, of("B", sides[1])?);
@@ -109,18 +110,29 @@ fn is_direct(row: &Row) -> bool {
     row.achieved.get("direct").is_some_and(|direct| direct != "none")
 }
 
+/// The fewest runs that say how fast the disk is of any session and common cell.
+fn least_rounds(rows: &[Row], common: &BTreeSet<RowCell<'_>>) -> Option<usize> {
+    let mut rounds: BTreeMap<(&str, RowCell<'_>), usize> = BTreeMap::new();
+    for row in of_the_disk(rows).filter(|row| common.contains(&cell(row))) {
+        *rounds.entry((&row.session, cell(row))).or_default() += 1;
+    }
+    rounds.into_values().min()
+}
+
 /// The speed of a disk is the largest median of any cell that both sides have: what it gave when it was asked best.
-/// Each session has a speed of its own, so that what is uncertain of it is in how sessions differ. Rows of a use of the
-/// disk that has no such cell are left out.
+/// Noise makes the largest larger, more so of few rounds, so that every median is of as many: the first `rounds`. Each
+/// session has a speed of its own, so that what is uncertain of it is in how sessions differ. Rows of a use of the disk
+/// that has no such cell are left out.
 fn by_disk(
     side: &str,
     rows: &[Row],
     common: &BTreeSet<RowCell<'_>>,
+    rounds: usize,
 ) -> Result<(Vec<Row>, String), NoProportion> {
     let sessions: BTreeSet<&str> = rows.iter().map(|row| row.session.as_str()).collect();
     let its_speeds = |session| {
         let says = |row: &&Row| row.session == session && common.contains(&cell(row));
-        (session, disk_speeds(of_the_disk(rows).filter(says)))
+        (session, disk_speeds(of_the_disk(rows).filter(says), rounds))
     };
     let speeds: BTreeMap<&str, BTreeMap<DiskUse, f64>> = sessions.into_iter().map(its_speeds).collect();
     let told = speeds_message(&speeds);
@@ -159,14 +171,16 @@ fn speeds_message(speeds: &BTreeMap<&str, BTreeMap<DiskUse, f64>>) -> String {
     told.collect::<Vec<String>>().join(", ")
 }
 
-fn disk_speeds<'rows>(rows: impl Iterator<Item = &'rows Row>) -> BTreeMap<DiskUse, f64> {
-    let mut cells: BTreeMap<(DiskUse, &BTreeMap<String, Level>), Vec<f64>> = BTreeMap::new();
+fn disk_speeds<'rows>(rows: impl Iterator<Item = &'rows Row>, rounds: usize) -> BTreeMap<DiskUse, f64> {
+    let mut cells: BTreeMap<(DiskUse, &BTreeMap<String, Level>), Vec<(u32, f64)>> = BTreeMap::new();
     for row in rows {
         let speed = row.bytes as f64 / row.elapsed_ns as f64;
-        cells.entry((disk_use(row), &row.asked)).or_default().push(speed);
+        cells.entry((disk_use(row), &row.asked)).or_default().push((row.repeat, speed));
     }
     let mut speeds = BTreeMap::new();
-    for ((of, _), values) in cells {
+    for ((of, _), mut values) in cells {
+        values.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        let values: Vec<f64> = values.into_iter().take(rounds).map(|(_, speed)| speed).collect();
         let speed = median(&values).unwrap_or(0.0);
         let best: &mut f64 = speeds.entry(of).or_default();
         *best = best.max(speed);

@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{CellComparison, ComparedBy, Comparison, Judged, Metric};
-use crate::judge::stats::ComparisonVerdict;
-use crate::report::figures::figures;
+use crate::judge::stats::Interval;
 use crate::report::table::Table;
 use crate::study::Level;
 
@@ -95,14 +94,10 @@ fn figures_of(cell: &CellComparison, metric: Metric) -> Vec<String> {
 
 /// Ratio, interval and verdict.
 pub(crate) fn judged_words(judged: &Judged) -> Vec<String> {
-    let both = judged.ratio_low.zip(judged.ratio_high);
-    let could =
-        judged.could_have_shown_percent.filter(|_| judged.verdict == ComparisonVerdict::NoDifferenceShown);
-    let could = could.map(|percent| format!(" (could have shown {} %)", figures(percent)));
-    let why = judged.why.map(|why| format!(": {why}"));
+    let both = judged.interval();
     vec![
         judged.ratio.map_or(String::new(), |ratio| format!("{ratio:.3}")),
-        both.map_or(String::new(), |(low, high)| format!("{low:.3} .. {high:.3}")),
-        format!("{}{}", judged.verdict.words(), could.or(why).unwrap_or_default()),
+        both.map_or(String::new(), |Interval { low, high }| format!("{low:.3} .. {high:.3}")),
+        judged.words(),
     ]
 }

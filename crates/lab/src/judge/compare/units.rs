@@ -4,7 +4,8 @@
 //! its runs agree with each other better than with those of another session. Sides that share sessions were measured
 //! in turns: the units are the pairs of runs of one session, seed and round, from which that level falls out. Sides
 //! that share none are compared by their sessions, one value for each: a thousand rounds of one session are one unit.
-//! Must not know: what the values measure, which verdict follows.
+//! Sessions that lie together in time say less than their number ([`super::turns`]). Must not know: what the values
+//! measure, which verdict follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +13,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Metric;
+use super::turns::TurnFactors;
 use crate::judge::cost::CpuBy;
-use crate::judge::stats::{Estimate, mean, median, trimmed_mean};
+use crate::judge::stats::{Estimate, UnitSample, mean, median, trimmed_mean};
 use crate::row::Row;
 
 /// The units that are compared.
@@ -31,11 +33,21 @@ type Unit<'rows> = (&'rows str, Option<(u64, u32)>);
 
 /// The values of a cell, by session, seed and round.
 #[derive(Debug, Default)]
-pub struct CellValues<'rows>(BTreeMap<(&'rows str, u64, u32), Vec<f64>>);
+pub struct CellValues<'rows> {
+    values: BTreeMap<(&'rows str, u64, u32), Vec<f64>>,
+    /// When the runs of each session began, in seconds.
+    times: BTreeMap<&'rows str, Vec<f64>>,
+    /// The variances that the logarithms have by rounding.
+    roundings: Vec<f64>,
+}
 
 /// A cell as independent values: the differences of pairs, or those of A's sessions and those of B's.
 #[derive(Debug)]
-pub struct CellUnits<'rows>(Vec<BTreeMap<Unit<'rows>, f64>>);
+pub struct CellUnits<'rows> {
+    samples: Vec<UnitSample<Unit<'rows>>>,
+    /// When the sessions of A and of B were, in seconds; none for pairs.
+    times: [BTreeMap<&'rows str, f64>; 2],
+}
 
 impl ComparedBy {
     /// By pairs where completed runs of both sides are of one session.
@@ -48,21 +60,29 @@ impl ComparedBy {
     }
 }
 
+/// When a run began, in seconds. A row that this program did not write may not say it: its session then is as near to
+/// those of one side as to those of the other.
+fn seconds(row: &Row) -> f64 {
+    row.time.parse::<jiff::Timestamp>().map_or(0.0, |time| time.as_second() as f64)
+}
+
 impl<'rows> CellValues<'rows> {
     /// The values of completed runs, CPU time by this measure.
     pub fn from_rows(rows: &[&'rows Row], metric: Metric, cpu_by: CpuBy) -> CellValues<'rows> {
-        let mut values = CellValues::default();
+        let mut found = CellValues::default();
         for row in rows.iter().filter(|row| row.is_completed()) {
             if let Some(value) = metric.value_in(row, cpu_by) {
-                values.0.entry((&row.session, row.seed, row.repeat)).or_default().push(value);
+                found.values.entry((&row.session, row.seed, row.repeat)).or_default().push(value);
+                found.times.entry(&row.session).or_default().push(seconds(row));
+                found.roundings.push(metric.rounding_in(row, cpu_by));
             }
         }
-        values
+        found
     }
 
     /// All of them.
     pub fn all(&self) -> Vec<f64> {
-        self.0.values().flatten().copied().collect()
+        self.values.values().flatten().copied().collect()
     }
 
     /// Their median.
@@ -70,17 +90,31 @@ impl<'rows> CellValues<'rows> {
         median(&self.all())
     }
 
-    /// The number of its sessions.
-    pub fn sessions(&self) -> usize {
-        self.0.keys().map(|(session, ..)| session).collect::<BTreeSet<_>>().len()
+    /// Their sessions, seeds and rounds.
+    pub fn runs(&self) -> impl Iterator<Item = &(&'rows str, u64, u32)> {
+        self.values.keys()
     }
 
-    fn by_session(&self) -> BTreeMap<Unit<'rows>, f64> {
+    /// The number of its sessions.
+    pub fn sessions(&self) -> usize {
+        self.times.len()
+    }
+
+    fn rounding(&self) -> f64 {
+        mean(&self.roundings).unwrap_or_default()
+    }
+
+    fn by_session(&self) -> UnitSample<Unit<'rows>> {
         let mut sessions: BTreeMap<Unit<'rows>, Vec<f64>> = BTreeMap::new();
-        for ((session, ..), values) in &self.0 {
+        for ((session, ..), values) in &self.values {
             sessions.entry((session, None)).or_default().extend(logarithms(values));
         }
-        sessions.into_iter().filter_map(|(unit, values)| Some((unit, trimmed_mean(&values)?))).collect()
+        let center = |(unit, values): (_, Vec<f64>)| Some((unit, trimmed_mean(&values)?));
+        UnitSample { values: sessions.into_iter().filter_map(center).collect(), rounding: self.rounding() }
+    }
+
+    fn session_times(&self) -> BTreeMap<&'rows str, f64> {
+        self.times.iter().filter_map(|(session, times)| Some((*session, mean(times)?))).collect()
     }
 }
 
@@ -90,50 +124,57 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
 
 impl<'rows> CellUnits<'rows> {
     /// The units of a cell. A row that a file has twice is one value all the same.
-    pub fn from_values([a, b]: [&CellValues<'rows>; 2], by: ComparedBy) -> CellUnits<'rows> {
+    pub fn from_values(sides: [&CellValues<'rows>; 2], by: ComparedBy) -> CellUnits<'rows> {
+        let [a, b] = sides;
         match by {
-            ComparedBy::Sessions => CellUnits(vec![a.by_session(), b.by_session()]),
+            ComparedBy::Sessions => CellUnits {
+                samples: vec![a.by_session(), b.by_session()],
+                times: sides.map(CellValues::session_times),
+            },
             ComparedBy::Pairs => {
                 let pair = |(run, ours): (&(&'rows str, u64, u32), &Vec<f64>)| {
-                    let theirs = b.0.get(run)?;
-                    Some((
-                        (run.0, Some((run.1, run.2))),
-                        mean(&logarithms(ours))? - mean(&logarithms(theirs))?,
-                    ))
+                    let difference = mean(&logarithms(ours))? - mean(&logarithms(b.values.get(run)?))?;
+                    Some(((run.0, Some((run.1, run.2))), difference))
                 };
-                CellUnits(vec![a.0.iter().filter_map(pair).collect()])
+                let values = a.values.iter().filter_map(pair).collect();
+                let rounding = a.rounding() + b.rounding();
+                CellUnits { samples: vec![UnitSample { values, rounding }], times: Default::default() }
             }
         }
     }
 
     /// The differences of pairs.
-    #[cfg(test)]
     pub fn differences(&self) -> Vec<f64> {
-        self.0[0].values().copied().collect()
+        self.samples[0].values.values().copied().collect()
     }
 
     /// The number of pairs; 0 of sessions.
     pub fn pairs(&self) -> usize {
-        if let [pairs] = &self.0[..] { pairs.len() } else { 0 }
+        if let [pairs] = &self.samples[..] { pairs.values.len() } else { 0 }
     }
 }
 
-/// A's logarithm over B's, of one cell or of several with the same weight. `None` where a side has too few units.
+/// A's logarithm over B's, of one cell or of several with the same weight. `None` where a side of one has too few units.
 pub fn estimate(cells: &[&CellUnits<'_>]) -> Option<Estimate> {
-    let sides = cells.first()?.0.len();
-    let of_side = |side: usize| {
-        Estimate::over_units(&cells.iter().filter_map(|cell| cell.0.get(side)).collect::<Vec<_>>())
-    };
-    let first = of_side(0)?;
-    if sides == 1 { Some(first) } else { Some(first.minus(of_side(1)?)) }
+    let samples: Vec<&[UnitSample<Unit<'_>>]> = cells.iter().map(|cell| &cell.samples[..]).collect();
+    Some(turn_factors(cells).applied_to(Estimate::over_cells(&samples)?))
+}
+
+/// What of its certainty an estimate loses because sessions lie together in time.
+pub fn turn_factors(cells: &[&CellUnits<'_>]) -> TurnFactors {
+    let sides = [0, 1].map(|side| {
+        let all: BTreeMap<&str, f64> = cells.iter().flat_map(|cell| cell.times[side].clone()).collect();
+        all.into_values().collect::<Vec<f64>>()
+    });
+    TurnFactors::from_times(sides.each_ref().map(Vec::as_slice))
 }
 
 /// By how many per cent one unit differs from the next: the root mean square of the sides that have several.
 pub fn step_percent(cells: &[&CellUnits<'_>]) -> Option<f64> {
-    let sides = cells.iter().flat_map(|cell| &cell.0).filter(|side| side.len() > 1);
+    let sides = cells.iter().flat_map(|cell| &cell.samples).filter(|side| side.values.len() > 1);
     let (mut squares, mut freedom) = (0.0, 0.0);
     for side in sides {
-        let values: Vec<f64> = side.values().copied().collect();
+        let values: Vec<f64> = side.values.values().copied().collect();
         let center = mean(&values)?;
         squares += values.iter().map(|value| (value - center).powi(2)).sum::<f64>();
         freedom += (values.len() - 1) as f64;

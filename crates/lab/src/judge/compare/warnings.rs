@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::facts::{load_warning, set_back};
+use super::units::{self, CellUnits};
 use super::{ComparedBy, ComparedCell, Metric, RowsSide};
+use crate::report::figures::figures;
 use crate::row::Row;
 
 /// A list of cells in a message ends after so many.
@@ -80,6 +82,21 @@ pub fn warnings(rows: [&[Row]; 2], sides: &[RowsSide<'_>; 2], metric: Metric) ->
     let common = sides[0].iter().filter_map(|(cell, a)| Some((*cell, [a, sides[1].get(cell)?])));
     let cells = common.flat_map(|(cell, rows)| of_cell(cell, rows, metric));
     machine.chain(load_warning(rows)).chain(clock_warnings(rows)).chain(cells).collect()
+}
+
+/// Intervals that are wider by less than this for sessions that lie together are not warned of.
+const WIDER_MIN: f64 = 1.1;
+
+/// A warning where intervals are wider because the sides did not take turns.
+pub fn turn_warning(cells: &[&CellUnits<'_>]) -> Option<String> {
+    let wider = units::turn_factors(cells).width;
+    (wider > WIDER_MIN).then(|| {
+        format!(
+            "not in turns: the sessions of a side lie together in time, and sessions that do are alike, so that all \
+             intervals are {} times as wide; run the sessions in turns (A B A B A B), or an hour apart",
+            figures(wider)
+        )
+    })
 }
 
 /// A warning for each session within which the time of day goes back. No value is computed from it.

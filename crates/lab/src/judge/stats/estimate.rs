@@ -8,8 +8,6 @@
 //! builds have tails, and 40 of their pairs show 5 % in 97 of 100 cases of a tree in memory instead of 82. Must not
 //! know: rows, what the numbers measure.
 
-use std::collections::BTreeMap;
-
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::Interval;
@@ -24,6 +22,9 @@ const TRIMMED_ONE_OF_MANY: usize = 5;
 const MANY: usize = 20;
 /// The normal deviate that 19 of 20 lie below: what shows normal values so often shows those with tails in 9 of 10.
 const NINE_OF_TEN: f64 = 1.6449;
+
+/// So many values nobody measures.
+const COUNT_MAX: usize = 100_000;
 
 /// A mean that is not known exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,24 +96,6 @@ impl Estimate {
         Estimate { center, variance: squares / (kept * (kept - 1.0)), freedom: kept - 1.0 - cut / 2.0 }
     }
 
-    /// The mean over cells, each with the same weight. A unit (a round, a session) is in several cells and moves their
-    /// values together, so that not they but the units are independent. `None` below [`ESTIMATE_VALUES_MIN`] units.
-    pub fn over_units<Unit: Ord>(cells: &[&BTreeMap<Unit, f64>]) -> Option<Estimate> {
-        let mut units: BTreeMap<&Unit, Vec<f64>> = BTreeMap::new();
-        let mut centers = Vec::new();
-        for cell in cells.iter().filter(|cell| !cell.is_empty()) {
-            let values: Vec<f64> = cell.values().copied().collect();
-            let Trimmed { center, residuals } = Trimmed::from_values(&values);
-            centers.push(center);
-            cell.keys()
-                .zip(residuals)
-                .for_each(|(unit, residual)| units.entry(unit).or_default().push(residual));
-        }
-        let residuals: Vec<f64> = units.values().filter_map(|residuals| super::mean(residuals)).collect();
-        let center = super::mean(&centers).filter(|_| residuals.len() >= ESTIMATE_VALUES_MIN)?;
-        Some(Estimate::about(center, &residuals))
-    }
-
     /// Its difference to another one, which is independent of it. The degrees of freedom are Welch's.
     pub fn minus(self, other: Estimate) -> Estimate {
         let variance = self.variance + other.variance;
@@ -134,23 +117,43 @@ impl Estimate {
 
     /// The smallest distance from 0 that another such sample shows in nine of ten cases. `None` where the values are too
     /// few to say.
+    pub fn could_have_shown(self, alpha: f64) -> Option<f64> {
+        self.shown_by_times(1.0, alpha)
+    }
+
+    /// The same of a sample so many times as large.
     ///
     /// The interval of the other sample must not reach 0: t standard errors, and q more, as its center varies. The
     /// standard errors of both samples are estimates as well, and vary by 1 in √(2 × freedom): with the deviate z
-    /// q² = z² × (1 + (t² + (t + q)²) / (2 × freedom)).
-    pub fn could_have_shown(self, alpha: f64) -> Option<f64> {
-        let t = student_quantile(self.freedom, 1.0 - alpha / 2.0);
+    /// q² = z² × (1 + (t + q)² / (2 × freedom) + t² / (2 × freedom of the other)).
+    fn shown_by_times(self, times: f64, alpha: f64) -> Option<f64> {
+        let t = student_quantile(self.freedom * times, 1.0 - alpha / 2.0);
         let z = NINE_OF_TEN.powi(2);
         let k = z / (2.0 * self.freedom);
-        let root = (k * k * t * t + (1.0 - k) * (z + 2.0 * k * t * t)).sqrt();
+        let root = (k * k * t * t + (1.0 - k) * (z + (k + k / times) * t * t)).sqrt();
         let q = (k * t + root) / (1.0 - k);
-        let shown = (t + q) * self.variance.sqrt();
+        let shown = (t + q) * (self.variance / times).sqrt();
         (k < 1.0 && shown.is_finite()).then_some(shown)
+    }
+
+    /// How many values, as noisy as the `count` that this is of and no fewer, show such a distance from 0 in nine of ten
+    /// cases. `None` above [`COUNT_MAX`].
+    pub fn count_to_show(self, distance: f64, count: usize, alpha: f64) -> Option<usize> {
+        let shows = |some: usize| {
+            let shown = self.shown_by_times(some as f64 / count as f64, alpha);
+            shown.is_some_and(|shown| shown <= distance)
+        };
+        let (mut too_few, mut enough) = (count - 1, COUNT_MAX);
+        while enough - too_few > 1 {
+            let middle = usize::midpoint(too_few, enough);
+            if shows(middle) { enough = middle } else { too_few = middle }
+        }
+        (enough < COUNT_MAX).then_some(enough)
     }
 }
 
 /// So many of the values are left out at each end.
-fn trimmed(count: usize) -> usize {
+pub(super) fn trimmed(count: usize) -> usize {
     count / if count < MANY { TRIMMED_ONE_OF } else { TRIMMED_ONE_OF_MANY }
 }
 
@@ -161,13 +164,13 @@ pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
 
 /// A trimmed mean and how far each value lies from the others, in the order of the values: those that were cut count as
 /// the last that was kept (winsorized).
-struct Trimmed {
-    center: f64,
-    residuals: Vec<f64>,
+pub(super) struct Trimmed {
+    pub center: f64,
+    pub residuals: Vec<f64>,
 }
 
 impl Trimmed {
-    fn from_values(values: &[f64]) -> Trimmed {
+    pub fn from_values(values: &[f64]) -> Trimmed {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let cut = trimmed(sorted.len());
@@ -285,18 +288,6 @@ mod tests {
         assert_eq!(one.minus(other), Estimate { center: 2.0, variance: 4.0, freedom: 8.0 });
         let exact = Estimate { variance: 0.0, ..one };
         assert_eq!(exact.minus(exact).interval(0.05), Interval { low: 0.0, high: 0.0 });
-    }
-
-    /// Units move all cells together: the mean of ten such cells is known no better than one of them.
-    #[test]
-    fn a_mean_over_cells_is_as_uncertain_as_its_units() {
-        let cell = |offset: f64| (0..5).map(|unit| (unit, offset + f64::from(unit))).collect();
-        let cells: Vec<BTreeMap<i32, f64>> = (0..10).map(|cell_at| cell(f64::from(cell_at))).collect();
-        let one = Estimate::over_units(&[&cells[0]]).expect("five units");
-        assert_eq!(Some(one), Estimate::from_values(&[0.0, 1.0, 2.0, 3.0, 4.0]));
-        let all = Estimate::over_units(&cells.iter().collect::<Vec<_>>()).expect("five units");
-        assert_eq!(all, Estimate { center: one.center + 4.5, ..one });
-        assert_eq!(Estimate::over_units::<i32>(&[]), None);
     }
 
     /// What so many values say that they could have shown is found by as many others.

@@ -1,0 +1,54 @@
+//! The runs of two cells in pairs of one session and round, and what they show: the rule of `compare` for other commands.
+//!
+//! Must not know: why the cells are set against each other, how many others are.
+
+use std::collections::BTreeSet;
+
+use super::judged::{Judged, Unjudged};
+use super::metric::Metric;
+use super::units::{self, CellUnits, CellValues, ComparedBy};
+use crate::judge::stats::mean;
+use crate::row::Row;
+
+/// A session, a seed and a round.
+pub(crate) type PairedRun<'rows> = (&'rows str, u64, u32);
+
+/// Pairs of runs of two cells, by their time.
+#[derive(Debug)]
+pub(crate) struct ComparedPairs<'rows> {
+    units: CellUnits<'rows>,
+    /// Runs of A and of B without a partner.
+    pub single: [Vec<PairedRun<'rows>>; 2],
+}
+
+impl<'rows> ComparedPairs<'rows> {
+    /// The completed runs of A and of B in pairs. `None` if either side has no run.
+    pub fn from_rows([a, b]: [&Vec<&'rows Row>; 2]) -> Option<ComparedPairs<'rows>> {
+        let values = [a, b].map(|rows| CellValues::from_rows(rows, Metric::Elapsed));
+        let units = CellUnits::from_values([&values[0], &values[1]], ComparedBy::Pairs);
+        let [a, b] = values.each_ref().map(|side| side.runs().copied().collect::<BTreeSet<_>>());
+        let single = [a.difference(&b).copied().collect(), b.difference(&a).copied().collect()];
+        (!a.is_empty() && !b.is_empty()).then_some(ComparedPairs { units, single })
+    }
+
+    /// The number of pairs.
+    pub fn count(&self) -> usize {
+        self.units.pairs()
+    }
+
+    /// Whether they are enough for an interval.
+    pub fn has_estimate(&self) -> bool {
+        units::estimate(&[&self.units]).is_some()
+    }
+
+    /// A's time over B's, with an interval that holds but for a part alpha of all cases. `None` without pairs.
+    pub fn judge(&self, alpha: f64) -> Option<Judged> {
+        let ratio = mean(&self.units.differences())?.exp();
+        Some(match units::estimate(&[&self.units]) {
+            Some(estimate) => {
+                Judged::from_estimate(estimate, self.count(), units::step_percent(&[&self.units]), alpha)
+            }
+            None => Judged::none(Some(ratio), Unjudged::TooFew),
+        })
+    }
+}
