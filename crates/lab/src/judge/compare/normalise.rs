@@ -172,15 +172,15 @@ fn speeds_message(speeds: &BTreeMap<&str, BTreeMap<DiskUse, f64>>) -> String {
 }
 
 fn disk_speeds<'rows>(rows: impl Iterator<Item = &'rows Row>, rounds: usize) -> BTreeMap<DiskUse, f64> {
-    let mut cells: BTreeMap<(DiskUse, &BTreeMap<String, Level>), Vec<(u32, f64)>> = BTreeMap::new();
-    for row in rows {
-        let speed = row.bytes as f64 / row.elapsed_ns as f64;
-        cells.entry((disk_use(row), &row.asked)).or_default().push((row.repeat, speed));
-    }
+    let mut cells: BTreeMap<(DiskUse, &BTreeMap<String, Level>), Vec<&Row>> = BTreeMap::new();
+    rows.for_each(|row| cells.entry((disk_use(row), &row.asked)).or_default().push(row));
+    let speed_of = |row: &Row| row.bytes as f64 / row.elapsed_ns as f64;
     let mut speeds = BTreeMap::new();
-    for ((of, _), mut values) in cells {
-        values.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
-        let values: Vec<f64> = values.into_iter().take(rounds).map(|(_, speed)| speed).collect();
+    for ((of, _), mut rows) in cells {
+        rows.sort_by(|one, other| {
+            one.repeat.cmp(&other.repeat).then(speed_of(one).total_cmp(&speed_of(other)))
+        });
+        let values: Vec<f64> = rows.into_iter().take(rounds).map(speed_of).collect();
         let speed = median(&values).unwrap_or(0.0);
         let best: &mut f64 = speeds.entry(of).or_default();
         *best = best.max(speed);

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::judged::{Judged, Unjudged};
 use super::metric::Metric;
 use super::units::{self, CellUnits, CellValues, ComparedBy};
+use crate::judge::cost::CpuBy;
 use crate::judge::stats::mean;
 use crate::row::Row;
 
@@ -24,7 +25,7 @@ pub(crate) struct ComparedPairs<'rows> {
 impl<'rows> ComparedPairs<'rows> {
     /// The completed runs of A and of B in pairs. `None` if either side has no run.
     pub fn from_rows([a, b]: [&Vec<&'rows Row>; 2]) -> Option<ComparedPairs<'rows>> {
-        let values = [a, b].map(|rows| CellValues::from_rows(rows, Metric::Elapsed));
+        let values = [a, b].map(|rows| CellValues::from_rows(rows, Metric::Elapsed, CpuBy::default()));
         let units = CellUnits::from_values([&values[0], &values[1]], ComparedBy::Pairs);
         let [a, b] = values.each_ref().map(|side| side.runs().copied().collect::<BTreeSet<_>>());
         let single = [a.difference(&b).copied().collect(), b.difference(&a).copied().collect()];

@@ -154,11 +154,16 @@ mod tests {
     }
 
     /// How noisy a cell is, and the units that each of its samples has.
-    type CellDesign<'units> = (f64, &'units [std::ops::Range<u32>]);
+    type CellDesign = (f64, Vec<std::ops::Range<u32>>);
+
+    /// A cell with one sample, of these units.
+    fn of_one(noise: f64, from: u32, to: u32) -> CellDesign {
+        (noise, Vec::from([std::ops::Range { start: from, end: to }]))
+    }
 
     /// How often of 2,000 draws a mean of 0 lies outside of its intervals of these alphas. All units move the cells by
     /// `common`, too.
-    fn missed(cells: &[CellDesign<'_>], common: f64, alphas: [f64; 2]) -> [usize; 2] {
+    fn missed(cells: &[CellDesign], common: f64, alphas: [f64; 2]) -> [usize; 2] {
         let mut missed = [0, 0];
         for seed in 0..2000 {
             let mut random = Random::seeded(seed, "cells");
@@ -183,11 +188,10 @@ mod tests {
     /// (15 times at 1 %), four cells of other rounds hardly ever.
     #[test]
     fn cells_of_other_and_of_unequally_many_units_hold_what_they_promise() {
-        let few_and_many: [CellDesign<'_>; 2] = [(1.0, &[0..3]), (1.0, &[0..40])];
-        let few_are_noisy: [CellDesign<'_>; 2] = [(5.0, &[0..3]), (1.0, &[0..40])];
-        let kept: [CellDesign<'_>; 4] = [(1.0, &[0..40]), (1.0, &[0..40]), (1.0, &[0..10]), (1.0, &[0..10])];
-        let disjoint: [CellDesign<'_>; 4] =
-            [(1.0, &[0..5]), (1.0, &[5..10]), (1.0, &[10..15]), (1.0, &[15..20])];
+        let few_and_many = [of_one(1.0, 0, 3), of_one(1.0, 0, 40)];
+        let few_are_noisy = [of_one(5.0, 0, 3), of_one(1.0, 0, 40)];
+        let kept = [40, 40, 10, 10].map(|rounds| of_one(1.0, 0, rounds));
+        let disjoint = [0, 5, 10, 15].map(|first| of_one(1.0, first, first + 5));
         for (cells, common, least) in [
             (&few_and_many[..], 0.0, 30),
             (&few_and_many, 2.0, 30),
@@ -205,7 +209,7 @@ mod tests {
     #[test]
     fn few_sessions_against_many_hold_what_they_promise() {
         for (units, rare) in [([0..3, 3..23], 18), ([0..3, 3..6], 18), ([0..3, 3..12], 18)] {
-            let missed = missed(&[(1.0, &units), (1.0, &units)], 1.0, [0.05, 0.005]);
+            let missed = missed(&[(1.0, units.to_vec()), (1.0, units.to_vec())], 1.0, [0.05, 0.005]);
             assert!((70..=130).contains(&missed[0]) && missed[1] <= rare, "{units:?}: {missed:?} of 2000");
         }
     }
