@@ -67,6 +67,8 @@ pub struct Evidence {
     pub is_alone: bool,
     /// CPU time of the lanes' own threads.
     pub lanes_cpu_ns: u64,
+    /// The time of all CPUs that the process may use.
+    pub cpus_ns: u64,
     /// The part of the time in which a quota of CPU time kept the process from running.
     pub held_fraction: f64,
     /// Time in which what came over a network was opened, or sealed what went.
@@ -93,6 +95,9 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
     }
     let fraction = |ns: u64| ns as f64 / lanes_ns as f64;
     let cpu_ns = evidence.cpu_ns();
+    let others_ns = waited_for_others_ns(waits.not_scheduled, evidence.cpus_ns, cpu_ns);
+    let lanes_cpu_ns = lanes_cpu_ns + (waits.not_scheduled - others_ns);
+    let cpu_ns = cpu_ns.max(lanes_cpu_ns);
     if fraction(cpu_ns) >= CPU_FRACTION {
         return answer(LimitedBy::Cpu, "compute", cpu_reason(evidence), cpu_ns, lanes_ns);
     }
@@ -114,7 +119,7 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
         (waits.sync, LimitedBy::Sync, "sync", Why::StableStorage),
         (waits.rate_limit, LimitedBy::Source, "read", Why::RateLimit),
         (waits.outage, LimitedBy::Network, "network", Why::Outage),
-        (waits.not_scheduled, LimitedBy::Cpu, "compute", Why::NotScheduled),
+        (others_ns, LimitedBy::Cpu, "compute", Why::NotScheduled),
         (lanes_cpu_ns, LimitedBy::Cpu, "compute", cpu_reason(evidence)),
     ];
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.0));
@@ -128,6 +133,12 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
         (true, true) => answer(LimitedBy::Balanced, stage, Why::EqualStages, first, lanes_ns),
         (true, false) => answer(limit, stage, why, first, lanes_ns),
     }
+}
+
+/// The time without a CPU that is for other programs. Of a process that computes with more than half of all CPUs that it
+/// may use, the lanes wait for each other: that is computing.
+pub fn waited_for_others_ns(not_scheduled_ns: u64, cpus_ns: u64, own_cpu_ns: u64) -> u64 {
+    if own_cpu_ns > cpus_ns / 2 { 0 } else { not_scheduled_ns }
 }
 
 /// Time for names of all kinds, and what most of it was.
@@ -200,6 +211,7 @@ mod tests {
             cpu: Cpu { user_ns: lanes_cpu_ns, system_ns: 0 },
             is_alone: true,
             lanes_cpu_ns,
+            cpus_ns: 2000,
             held_fraction: 0.0,
             sealing_ns: 0,
             shared_device: false,
@@ -243,6 +255,19 @@ mod tests {
         ] {
             let waits = Waits { sync: 600, ..waits(100, 100) };
             check(&Evidence { held_fraction, ..evidence(waits) }, limit, stage, why);
+        }
+    }
+
+    /// Four lanes on two CPUs, for 250 ns.
+    #[test]
+    fn lanes_that_wait_for_each_other_compute() {
+        for (own_cpu_ns, why) in
+            [(480, "posting requests"), (260, "posting requests"), (250, "waiting for a cpu")]
+        {
+            let waits = Waits { not_scheduled: 1000 - own_cpu_ns, ..Waits::default() };
+            let cpu = Cpu { user_ns: own_cpu_ns, system_ns: 0 };
+            let evidence = Evidence { cpu, lanes_cpu_ns: own_cpu_ns, cpus_ns: 500, ..evidence(waits) };
+            check(&evidence, "cpu", "compute", why);
         }
     }
 

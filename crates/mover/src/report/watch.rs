@@ -16,7 +16,7 @@ use datapump_core::wire::session::Progress;
 
 use crate::problem::shown;
 use crate::report::at_hand::AtHand;
-use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::cpu::{cpu_now, cpu_since, cpus};
 use crate::setup::options::Options;
 
 /// Counters of one job; share it with `Job::watch` and read it from another thread.
@@ -395,6 +395,7 @@ fn evidence_now(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
         cpu,
         is_alone: false,
         lanes_cpu_ns,
+        cpus_ns: elapsed_ns * u64::from(cpus()),
         held_fraction: 0.0,
         sealing_ns: 0,
         shared_device: false,

@@ -13,6 +13,7 @@ use datapump_transport::{ConnectionStats, host_settings};
 use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::charges::{LaneResult, ThreadTime, waits_alone};
+use crate::report::cpu::cpus;
 use crate::report::latency;
 use crate::report::latency::round_trips::TripCounter;
 use crate::report::words::CHANCE_NS;
@@ -169,6 +170,7 @@ impl Account<'_> {
             cpu: self.cpu,
             is_alone: remote_host.is_none(),
             lanes_cpu_ns: self.lanes_cpu_ns(),
+            cpus_ns: self.elapsed_ns() * u64::from(cpus()),
             held_fraction: self.held_ns as f64 / self.elapsed_ns().max(1) as f64,
             sealing_ns: self.connection_stats().opening_ns,
             shared_device: remote_host.is_none_or(|remote_host| remote_host.is_here())
