@@ -197,11 +197,21 @@ impl<'run> Performer<'run> {
         }
     }
 
-    /// Hands posted requests to the system: before this thread does something else for a while.
+    /// Hands posted requests to the system: before this thread does something else for a while. Some file systems perform
+    /// them inside of that call (FUSE): between two hosts, where one end is the connection, the time is the other end's.
     pub fn submit(&mut self) {
         let _stage = self.posted.take().map(within);
+        let side = match &self.connection {
+            Connection::None => None,
+            Connection::Send(_) => Some(PumpSide::Source),
+            Connection::Receive(_) => Some(PumpSide::Sink),
+        };
+        let start_ns = side.map(|_| self.now_ns());
         // An error of the engine is reported by its next wait.
         let _ = self.engine.submit();
+        if let Some((side, start_ns)) = side.zip(start_ns) {
+            self.charge(side, self.now_ns() - start_ns);
+        }
     }
 
     /// A request that the engine has completed, without waiting.

@@ -86,13 +86,14 @@ fn next(file: &Task, done: Option<FileStep>) -> FileStep {
 enum FinishStage {
     Metadata,
     Sync,
-    Verify,
+    /// It is read once more.
+    Source,
 }
 
 impl FinishStage {
     fn of(step: FileStep) -> FinishStage {
         match step {
-            FileStep::ReadAgain => FinishStage::Verify,
+            FileStep::ReadAgain => FinishStage::Source,
             step if is_sync(step) => FinishStage::Sync,
             _ => FinishStage::Metadata,
         }
@@ -122,7 +123,7 @@ impl Charges<'_> {
         let stage = match self.stage {
             FinishStage::Metadata => &mut self.waits.metadata,
             FinishStage::Sync => &mut self.waits.sync,
-            FinishStage::Verify => &mut self.waits.verify,
+            FinishStage::Source => &mut self.waits.source,
         };
         *stage += now_ns - std::mem::replace(&mut self.since_ns, now_ns);
     }
