@@ -61,6 +61,15 @@ pub struct SenderStats {
     /// The limit of a control group that its reads reached, and its file.
     #[n(20)]
     pub read_limit: Option<ShortText>,
+    /// CPUs that its process may use.
+    #[n(21)]
+    pub cpus: Option<u32>,
+    /// What gives the bytes is the program at the other end of a pipe.
+    #[n(22)]
+    pub reads_a_pipe: Option<bool>,
+    /// Nanoseconds in which it answered about names, summed over all that answered.
+    #[n(23)]
+    pub names_ns: Option<u64>,
 }
 
 /// Room for the stages of a bill: a list that is always as long needs no other limit.
@@ -147,11 +156,11 @@ impl HasCounts for Box<SenderStats> {
         let SenderStats { blocks, bytes, path, spent_ns, .. } = **self;
         let SenderStats { source_wait_ns, network_wait_ns, user_ns, system_ns, kernel_ns, .. } = **self;
         let SenderStats { hashing_ns, sealing_ns, rate_wait_ns, lanes_ns, lanes_cpu_ns, .. } = **self;
-        let SenderStats { not_scheduled_ns, quota_held_ns, .. } = **self;
+        let SenderStats { not_scheduled_ns, quota_held_ns, names_ns, .. } = **self;
         let waits = [source_wait_ns, network_wait_ns, hashing_ns, sealing_ns, rate_wait_ns];
-        let without_cpu = [not_scheduled_ns, quota_held_ns];
+        let others = [not_scheduled_ns, quota_held_ns, names_ns];
         let times = [user_ns, system_ns, kernel_ns, lanes_ns, lanes_cpu_ns];
-        let told = waits.into_iter().chain(times).chain(without_cpu).flatten();
+        let told = waits.into_iter().chain(times).chain(others).flatten();
         let of_path = path.into_iter().flat_map(|path| path.counts());
         [blocks, bytes].into_iter().chain(told).chain(of_path).chain(spent_ns.into_iter().flatten())
     }

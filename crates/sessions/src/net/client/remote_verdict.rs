@@ -6,15 +6,22 @@
 //!
 //! Must not know: how the two were told.
 
-use datapump_core::verdict::{CPU_FRACTION, HELD_FRACTION, LimitedBy, LimitedDetail, Why};
+use datapump_core::verdict::{
+    CPU_FRACTION, HELD_FRACTION, LimitedBy, LimitedDetail, Why, waited_for_others_ns,
+};
 use datapump_core::wire::session::{SenderStats, ShortText, TcpStats};
 use datapump_engine::Spent;
+use datapump_transport::is_far;
 
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
+use crate::report::cpu::cpus;
 use crate::report::{Network, Report};
 
 /// A path that has something under way for less than this part of the time is not what is slow.
 const BUSY_FRACTION: f64 = 0.5;
+/// What is sent over a long path is paced: a window that is as small as what is under way is full only when its last
+/// segment has gone, for a sixth of the round trip (Linux paces at 1.2 times the rate); for a third of 12.5 s, measured.
+const PACED_FRACTION: f64 = 0.15;
 /// Segments sent again, of all: below this no stack lets go of much of its window.
 const LOSS_FRACTION: f64 = 0.001;
 /// A round trip this much longer than the shortest one has a queue on its way: the path is full.
@@ -23,6 +30,8 @@ const QUEUED: u64 = 2;
 const WAY_FRACTION: f64 = 0.1;
 /// Answers about names, one after the other, that take this part of the time are what is slow.
 const ANSWERS_FRACTION: f64 = 0.5;
+/// A wait for the sender's names that takes this part of the time explains it, where nothing else took as long.
+const NAMES_FRACTION: f64 = 0.25;
 /// A path that holds this part of what is asked for at a time would take more.
 const ASKED_FRACTION: f64 = 0.8;
 
@@ -37,6 +46,14 @@ pub(crate) fn merge_reports(mut report: Report, given: &SenderStats) -> Report {
     }
     if report.limited_by == LimitedBy::Source && report.limited_detail.why != Why::RateLimit {
         (report.limited_by, report.limited_detail) = find_cause(&report, given);
+    }
+    if report.limited_by == LimitedBy::Metadata && 2 * names_wait_ns(given) >= report.limited_detail.waited_ns
+    {
+        report.limited_detail.host = "sender".into();
+    }
+    let cpus = cpus().max(given.cpus.unwrap_or(0));
+    if report.limited_detail.why == Why::NotScheduled && is_kept_busy_by_both(&report, given, cpus) {
+        report.limited_detail.why = computing_of(&report, given);
     }
     report.bill = bill_of_hosts(&report, given);
     report
@@ -85,6 +102,44 @@ fn filling_depth(network: &Network, request_bytes: u32) -> u32 {
     bytes.div_ceil(request_bytes.max(1).into()).try_into().unwrap_or(u32::MAX)
 }
 
+/// How long the sender waited for its file system while it answered about names. Whatever its process computed may have
+/// been for that.
+fn names_wait_ns(given: &SenderStats) -> u64 {
+    let cpu_ns = given.user_ns.unwrap_or(0).saturating_add(given.system_ns.unwrap_or(0));
+    given.names_ns.unwrap_or(0).saturating_sub(cpu_ns)
+}
+
+/// Whether both processes run on one machine and have more than half of its CPUs: each waits for the other.
+fn is_kept_busy_by_both(report: &Report, given: &SenderStats, cpus: u32) -> bool {
+    let cpu = |user_ns: u64, system_ns: u64| user_ns.saturating_add(system_ns);
+    let sender_ns = cpu(given.user_ns.unwrap_or(0), given.system_ns.unwrap_or(0));
+    let both_ns = cpu(report.cpu.user_ns, report.cpu.system_ns).saturating_add(sender_ns);
+    let cpus_ns = report.elapsed_ns.saturating_mul(cpus.into());
+    let is_one_machine = report.network.is_some_and(|network| network.same_host);
+    is_one_machine && waited_for_others_ns(1, cpus_ns, both_ns) == 0
+}
+
+/// What the host behind the limit computes.
+fn computing_of(report: &Report, given: &SenderStats) -> Why {
+    if report.limited_detail.host == "sender" {
+        let ns = |ns: Option<u64>| ns.unwrap_or(0);
+        return computing(ns(given.hashing_ns), ns(given.sealing_ns), ns(given.lanes_cpu_ns));
+    }
+    let opening_ns = report.network.map_or(0, |network| network.opening_ns);
+    computing(report.waits_ns.hashing, opening_ns, report.lanes_cpu_ns)
+}
+
+/// Most of what was computed; the rest is what the kernel copies.
+fn computing(hashing_ns: u64, sealing_ns: u64, cpu_ns: u64) -> Why {
+    if hashing_ns.max(sealing_ns).saturating_mul(2) < cpu_ns {
+        Why::Copying
+    } else if hashing_ns > sealing_ns {
+        Why::Hashing
+    } else {
+        Why::Encryption
+    }
+}
+
 /// What limited the sender, where the receiver waited for it.
 fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
     let of_ns = given.lanes_ns.unwrap_or(0);
@@ -103,13 +158,11 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
     if of_ns == 0 {
         return sender(LimitedBy::Unknown, "", Why::Untold, 0);
     }
-    let computes = if hashing.max(sealing) * 2 < cpu {
-        Why::Copying
-    } else if hashing > sealing {
-        Why::Hashing
-    } else {
-        Why::Encryption
-    };
+    let computes = computing(hashing, sealing, cpu);
+    let cpus_ns = given.cpus.map_or(u64::MAX, |cpus| report.elapsed_ns.saturating_mul(cpus.into()));
+    let not_scheduled = waited_for_others_ns(waited(given.not_scheduled_ns), cpus_ns, cpu);
+    let waited_for_itself = waited(given.not_scheduled_ns) - not_scheduled;
+    let cpu = cpu + waited_for_itself;
     if cpu as f64 >= CPU_FRACTION * of_ns as f64 {
         return sender(LimitedBy::Cpu, "compute", computes, cpu);
     }
@@ -118,19 +171,27 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
         let held_ns = (quota_held.min(1.0) * of_ns as f64) as u64;
         return sender(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns);
     }
+    let names = names_wait_ns(given);
+    if names as f64 >= NAMES_FRACTION * report.elapsed_ns as f64 && names > disk.max(held).max(sending) {
+        let (limit, detail) = sender(LimitedBy::Metadata, "metadata", Why::NamesAndAttributes, names);
+        return (limit, LimitedDetail { of_ns: of_ns.max(names), ..detail });
+    }
     // Both are times of a clock, in which others may have had the CPU.
-    let computing = (hashing + sealing).min(given.lanes_cpu_ns.unwrap_or(u64::MAX));
-    let not_scheduled = waited(given.not_scheduled_ns);
-    let idle = of_ns.saturating_sub(disk + sending + held + computing + not_scheduled);
-    let most = [disk, held, computing, not_scheduled, sending, idle].into_iter().max().unwrap_or(0);
-    let device = if report.limited_detail.why == Why::SharedDevice { Why::SharedDevice } else { Why::Device };
+    let computed = (hashing + sealing).min(given.lanes_cpu_ns.unwrap_or(u64::MAX)) + waited_for_itself;
+    let idle = of_ns.saturating_sub(disk + sending + held + computed + not_scheduled);
+    let most = [disk, held, computed, not_scheduled, sending, idle].into_iter().max().unwrap_or(0);
+    let device = match report.limited_detail.why {
+        Why::SharedDevice => Why::SharedDevice,
+        _ if given.reads_a_pipe == Some(true) => Why::Pipe,
+        _ => Why::Device,
+    };
     match most {
         ns if ns == disk => {
             let (limit, detail) = sender(LimitedBy::Source, "read", device, ns);
             (limit, detail.with_limit(given.read_limit.as_ref().map(ShortText::as_str)))
         }
         ns if ns == held => sender(LimitedBy::Source, "send", Why::RateLimit, ns),
-        ns if ns == computing => sender(LimitedBy::Cpu, "compute", computes, ns),
+        ns if ns == computed => sender(LimitedBy::Cpu, "compute", computes, ns),
         ns if ns == not_scheduled => sender(LimitedBy::Cpu, "compute", Why::NotScheduled, ns),
         ns => {
             let why = path_reason(report, given.path.as_ref(), of_ns, ns == sending);
@@ -158,7 +219,9 @@ fn path_reason(report: &Report, path: Option<&TcpStats>, lanes_ns: u64, is_sendi
     // Through ssh nobody tells what the path did.
     let Some(path) = path else { return Why::Untold };
     let busy_ns = path.busy_ns as f64;
-    let is_most = |ns: u64| ns as f64 >= BUSY_FRACTION * busy_ns && ns > 0;
+    let is_at_least = |fraction: f64, ns: u64| ns as f64 >= fraction * busy_ns && ns > 0;
+    let is_most = |ns: u64| is_at_least(BUSY_FRACTION, ns);
+    let is_bound = |ns: u64| is_far(path.min_rtt_us * 1000) && is_at_least(PACED_FRACTION, ns);
     if !is_sending && busy_ns < BUSY_FRACTION * lanes_ns as f64 {
         // The sender waits to be asked, and nothing is under way.
         if takes_round_trips(report, path) { Why::RoundTrips } else { Why::Peer }
@@ -168,6 +231,9 @@ fn path_reason(report: &Report, path: Option<&TcpStats>, lanes_ns: u64, is_sendi
         Why::SendBuffer
     } else if loses(path) {
         Why::Loss
+    } else if is_bound(path.receive_window_limited_ns.max(path.send_buffer_limited_ns)) {
+        let is_window = path.receive_window_limited_ns > path.send_buffer_limited_ns;
+        if is_window { Why::ReceiveWindow } else { Why::SendBuffer }
     } else if is_short_of_asking(report, path) {
         Why::RoundTrips
     } else {
@@ -228,228 +294,4 @@ fn round_trip_us(report: &Report, path: &TcpStats) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::RoundTrips;
-    use datapump_core::verdict::Waits;
-
-    /// A writer of one lane that waited for the network for 900 of 1000 ms.
-    fn waiting() -> Report {
-        let ms = 1_000_000;
-        Report {
-            limited_by: LimitedBy::Source,
-            limited_detail: LimitedDetail::here("read", Why::Device, 900 * ms, 1000 * ms),
-            waits_ns: Waits { source: 900 * ms, ..Waits::default() },
-            elapsed_ns: 1000 * ms,
-            bytes_moved: 100_000_000,
-            lanes: 1,
-            source_depth: 2,
-            request_bytes: 1 << 20,
-            network: Some(Network { connections: 1, ..Network::default() }),
-            ..Report::default()
-        }
-    }
-
-    /// Times in ms: disk, inside send, hashing, sealing, held back, CPU; of 1000.
-    fn given(times: [u64; 6], path: Option<TcpStats>) -> SenderStats {
-        let [disk, sending, hashing, sealing, held, cpu] = times.map(|ms| Some(ms * 1_000_000));
-        SenderStats {
-            source_wait_ns: disk,
-            network_wait_ns: sending,
-            hashing_ns: hashing,
-            sealing_ns: sealing,
-            rate_wait_ns: held,
-            lanes_ns: Some(1_000_000_000),
-            lanes_cpu_ns: cpu,
-            path,
-            ..SenderStats::default()
-        }
-    }
-
-    fn path(busy_ms: u64, window_ms: u64, buffer_ms: u64) -> Option<TcpStats> {
-        let ns = |ms| ms * 1_000_000;
-        Some(TcpStats {
-            sent_segments: 10_000,
-            min_rtt_us: 100,
-            busy_ns: ns(busy_ms),
-            receive_window_limited_ns: ns(window_ms),
-            send_buffer_limited_ns: ns(buffer_ms),
-            ..TcpStats::default()
-        })
-    }
-
-    #[test]
-    fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
-        let lossy = path(950, 0, 0).map(|path| TcpStats { retransmitted_segments: 100, ..path });
-        let held = lossy.map(|path| TcpStats { ignores_loss: Some(true), ..path });
-        let full = lossy.map(|path| TcpStats { rtt_us: 250, ..path });
-        let idle = path(50, 0, 0);
-        let idle_far_away = idle.map(|path| TcpStats { min_rtt_us: 20_000, ..path });
-        let far_away = path(950, 0, 0).map(|path| TcpStats { min_rtt_us: 20_000, ..path });
-        for (times, path, limit, host, stage, why) in [
-            ([900, 20, 20, 20, 0, 60], path(100, 0, 0), "source", "sender", "read", "device"),
-            ([20, 20, 600, 200, 0, 800], path(900, 0, 0), "cpu", "sender", "compute", "hashing"),
-            ([20, 20, 200, 600, 0, 950], path(900, 0, 0), "cpu", "sender", "compute", "encryption"),
-            ([20, 700, 100, 100, 0, 900], path(900, 0, 0), "cpu", "sender", "compute", "copying"),
-            ([20, 10, 20, 20, 900, 60], path(900, 0, 0), "source", "sender", "send", "rate limit"),
-            ([20, 900, 20, 20, 0, 60], path(950, 900, 0), "network", "receiver", "network", "receive window"),
-            ([20, 900, 20, 20, 0, 60], path(950, 10, 900), "network", "sender", "network", "send buffer"),
-            (
-                [20, 900, 20, 20, 0, 60],
-                path(950, 10, 10),
-                "network",
-                "sender",
-                "network",
-                "congestion window",
-            ),
-            ([20, 900, 20, 20, 0, 60], lossy, "network", "sender", "network", "loss"),
-            // A full path drops what it has no room for, and BBR does not slow down for that.
-            ([20, 900, 20, 20, 0, 60], held, "network", "sender", "network", "congestion window"),
-            ([20, 900, 20, 20, 0, 60], full, "network", "sender", "network", "congestion window"),
-            ([20, 10, 20, 20, 0, 60], idle_far_away, "network", "sender", "network", "round trips"),
-            // The requesting side was stopped for 3 of 3.5 s on a path of 0.1 ms: no round trips are that long.
-            ([20, 10, 20, 20, 0, 60], idle, "network", "", "network", "peer"),
-            ([20, 10, 20, 20, 0, 60], far_away, "network", "sender", "network", "round trips"),
-            ([20, 10, 20, 20, 0, 60], path(950, 0, 0), "network", "sender", "network", "congestion window"),
-            ([20, 900, 20, 20, 0, 60], None, "network", "sender", "network", ""),
-        ] {
-            let merged = merge_reports(waiting(), &given(times, path));
-            let LimitedDetail { host: got_host, stage: got_stage, why: got_why, waited_ns, .. } =
-                &merged.limited_detail;
-            assert_eq!(
-                (merged.limited_by.words(), got_host.as_str(), got_stage.as_str(), got_why.words()),
-                (limit, host, stage, why),
-                "{times:?}"
-            );
-            assert!(*waited_ns >= 800_000_000, "the seconds behind it: {merged:?}");
-        }
-    }
-
-    /// A sender without a CPU waits wherever it is: its times say nothing of its disk or of the path.
-    #[test]
-    fn a_sender_that_gets_no_cpu_is_the_cause() {
-        let ns = |ms: u64| Some(ms * 1_000_000);
-        let given = given([300, 250, 20, 20, 0, 60], path(950, 0, 0));
-        let held = SenderStats { quota_held_ns: ns(800), ..given.clone() };
-        let busy = SenderStats { not_scheduled_ns: ns(350), ..given.clone() };
-        for (given, limit, why, waited_ms) in [
-            (held, LimitedBy::Cpu, Why::CpuQuota, 800),
-            (busy, LimitedBy::Cpu, Why::NotScheduled, 350),
-            (SenderStats { quota_held_ns: ns(100), ..given }, LimitedBy::Network, Why::CongestionWindow, 900),
-        ] {
-            let merged = merge_reports(waiting(), &given);
-            let detail = &merged.limited_detail;
-            assert_eq!((merged.limited_by, detail.why, detail.host.as_str()), (limit, why, "sender"));
-            assert_eq!(detail.waited_ns, waited_ms * 1_000_000);
-        }
-    }
-
-    /// The group of the sender bounds its reads: that is behind the wait for its disk, and for nothing else.
-    #[test]
-    fn a_limit_of_the_senders_group_is_named() {
-        let limit = "10.0 MiB/s, /sys/fs/cgroup/a/io.max";
-        for (times, why, setting) in [
-            ([900, 20, 20, 20, 0, 60], Why::CgroupLimit, limit),
-            ([20, 900, 20, 20, 0, 60], Why::CongestionWindow, ""),
-        ] {
-            let read_limit = Some(ShortText::shortened(limit));
-            let merged =
-                merge_reports(waiting(), &SenderStats { read_limit, ..given(times, path(950, 0, 0)) });
-            let LimitedDetail { why: got, setting: of, .. } = &merged.limited_detail;
-            assert_eq!((*got, of.as_str()), (why, setting), "{times:?}");
-        }
-    }
-
-    /// A receiver that waits for its own disk is the cause, however full the window is for that.
-    #[test]
-    fn what_the_writing_side_waits_for_itself_is_its_own() {
-        let full = given([20, 900, 20, 20, 0, 60], path(950, 900, 0));
-        for limited_by in [LimitedBy::Sink, LimitedBy::Cpu, LimitedBy::Metadata, LimitedBy::Sync] {
-            let merged = merge_reports(Report { limited_by, ..waiting() }, &full);
-            assert_eq!((merged.limited_by, merged.limited_detail.host.as_str()), (limited_by, "receiver"));
-            let network = merged.network.expect("there are connections");
-            assert_eq!((network.receive_window_limited_ns, network.connections), (900_000_000, 1));
-        }
-        let mut shared = waiting();
-        shared.limited_detail.why = Why::SharedDevice;
-        let detail = merge_reports(shared, &given([900, 20, 20, 20, 0, 60], None)).limited_detail;
-        assert_eq!((detail.host.as_str(), detail.why.words()), ("sender", "shared device"));
-    }
-
-    #[test]
-    fn people_read_what_was_under_way_and_what_would_fill_the_path() {
-        // 1 GB/s over 180 ms, which a relay hides from the kernel.
-        let far = path(50, 0, 0).map(|path| TcpStats { delivered_bytes_per_second: 1_000_000_000, ..path });
-        let network = Network { answer_us: 180_000, ..Network::default() };
-        let round_trips = Some(RoundTrips { beginning: 1, data: 4, ending: 1, ..RoundTrips::default() });
-        let report =
-            Report { network: Some(network), round_trips, bytes_moved: 8000, requests: 900, ..waiting() };
-        let merged = merge_reports(report, &given([20, 10, 20, 20, 0, 60], far));
-        let words = "(6 round trips of 180 ms, 2 requests under way; 172 would fill the path)";
-        assert!(merged.sentence().contains(words), "{}", merged.sentence());
-    }
-
-    /// A mirror with nothing to do that looks up each name: 1,725 times 20 ms of 38 s, with windows that seem full.
-    #[test]
-    fn answers_one_after_the_other_are_the_cause_whatever_the_kernel_counts() {
-        let network = Some(Network { connections: 1, answer_us: 20_000, ..Network::default() });
-        let of = |listing, requests| Report {
-            network,
-            round_trips: Some(RoundTrips { beginning: 1, listing, requests, ..RoundTrips::default() }),
-            elapsed_ns: 38_000_000_000,
-            bytes_moved: 0,
-            ..waiting()
-        };
-        let given = given([20, 900, 20, 20, 0, 60], path(950, 900, 0));
-        for (listing, requests, why, words) in [
-            (1725, 1800, "round trips", Some("1,726 round trips of 20 ms, 1 request under way at a time")),
-            (
-                1725,
-                27_000,
-                "round trips",
-                Some("1,726 round trips of 20 ms, 16 requests under way at a time"),
-            ),
-            // An older version counts no requests.
-            (1725, 0, "round trips", Some("1,726 round trips of 20 ms")),
-            (12, 27_000, "receive window", None),
-        ] {
-            let merged = merge_reports(of(listing, requests), &given);
-            assert_eq!(merged.limited_detail.why.words(), why, "{listing} {requests}");
-            let (bottleneck, sentence) = (merged.bottleneck().expect("a sentence"), merged.sentence());
-            let Some(words) = words else { continue };
-            let expected = format!("Bottleneck: waiting for answers, 90 % of the time: {words}.");
-            assert_eq!(bottleneck, expected);
-            assert!(
-                sentence.contains(&format!("answers were waited for 34.20 of 38.00 s ({words})")),
-                "{sentence}"
-            );
-        }
-        // Through ssh no kernel tells of the path, and a side with no blocks to send has no lanes.
-        let merged = merge_reports(of(1725, 1800), &SenderStats::default());
-        assert_eq!(merged.limited_detail.why, Why::RoundTrips);
-    }
-
-    #[test]
-    fn a_small_window_has_the_setting_behind_it() {
-        let setting = "net.ipv4.tcp_window_scaling=0";
-        let detail = LimitedDetail { setting: setting.into(), ..waiting().limited_detail };
-        let report = Report { limited_detail: detail, ..waiting() };
-        let full = merge_reports(report.clone(), &given([20, 900, 20, 20, 0, 60], path(950, 900, 0)));
-        assert_eq!(full.limited_detail.setting, setting);
-        assert!(full.bottleneck().is_some_and(|words| words.contains(setting)), "{full:?}");
-        let other = merge_reports(report, &given([20, 900, 20, 20, 0, 60], path(950, 10, 10)));
-        assert_eq!(other.limited_detail.setting, "");
-    }
-
-    #[test]
-    fn people_read_whose_part_was_waited_for_and_how_long() {
-        let merged =
-            merge_reports(Report { limited_by: LimitedBy::Sink, ..waiting() }, &SenderStats::default());
-        let detail = LimitedDetail { stage: "write".into(), ..merged.limited_detail.clone() };
-        let words = Report { limited_detail: detail, ..merged }.sentence();
-        assert!(
-            words.contains("limited by sink: the receiver's disk was waited for 0.90 of 1.00 s"),
-            "{words}"
-        );
-    }
-}
+mod tests;

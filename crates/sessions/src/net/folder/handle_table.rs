@@ -12,8 +12,9 @@ mod read_again;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use datapump_core::wire::RANGES_MAX;
 use datapump_core::wire::attributes::is_plain;
@@ -97,6 +98,7 @@ pub(crate) struct HandleTable {
     stop: Arc<AtomicBool>,
     /// What other sessions of a server have open; a client's are not read by others.
     shared_reads: Option<Arc<SharedReads>>,
+    names_ns: AtomicU64,
 }
 
 const REPLACED: &str = "was replaced by another file meanwhile; copy again when the source is quiet";
@@ -132,12 +134,35 @@ impl HandleTable {
             own_names: OwnNames::default(),
             stop,
             shared_reads,
+            names_ns: AtomicU64::default(),
         }
     }
 
     /// Performs a request about names and attributes, and gives each answer to `tell` before the next is made: there are
     /// several where one would be too long. A fault is an answer, too.
     pub(crate) fn answer(&self, ask: PeerRequest, tell: Tell<'_>) -> Result<(), NetFault> {
+        // What the connection does not take at once is the path's.
+        let (start, mut sending) = (Instant::now(), Duration::ZERO);
+        let answered = self.answer_request(ask, &mut |answer| {
+            let begins = Instant::now();
+            let sent = tell(answer);
+            sending += begins.elapsed();
+            sent
+        });
+        self.charge_names(start.elapsed().saturating_sub(sending));
+        answered
+    }
+
+    fn charge_names(&self, time: Duration) {
+        self.names_ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Nanoseconds in which requests about names were answered, all together.
+    pub(crate) fn names_ns(&self) -> u64 {
+        self.names_ns.load(Ordering::Relaxed)
+    }
+
+    fn answer_request(&self, ask: PeerRequest, tell: Tell<'_>) -> Result<(), NetFault> {
         let one = match ask {
             PeerRequest::List { folder, cookie, with_attributes } => match self.listed(folder, cookie) {
                 Ok((folder, names, cookie)) => {
@@ -241,6 +266,15 @@ impl HandleTable {
     /// A place is a pipe: it is read in its own order.
     pub(crate) fn has_streams(&self) -> bool {
         self.places.iter().any(|place| matches!(place, HandlePlace::Flow(Flow::Stream(_))))
+    }
+
+    /// A program at the other end of a pipe gives what a place delivers.
+    pub(crate) fn reads_a_pipe(&self) -> bool {
+        let is_pipe = |meta: Meta| matches!(meta.kind, FileKind::Fifo | FileKind::Socket);
+        self.places.iter().any(|place| match place {
+            HandlePlace::Flow(Flow::Stream(handle)) => handle.meta().is_ok_and(is_pipe),
+            _ => false,
+        })
     }
 
     /// What the place delivers that is null.
@@ -418,6 +452,19 @@ impl HandleTable {
     /// Opens a small file to be read once. Gives its attributes, the charge for them if they are many, and the file if its
     /// length is the listed one, or at most `len_max`.
     pub(crate) fn fetch(
+        &self,
+        above: u64,
+        name: &[u8],
+        len: u32,
+        len_max: u32,
+    ) -> ShelfOutcome<(Answer, Option<Charge>, Option<GivenFile>)> {
+        let start = Instant::now();
+        let found = self.fetch_open(above, name, len, len_max);
+        self.charge_names(start.elapsed());
+        found
+    }
+
+    fn fetch_open(
         &self,
         above: u64,
         name: &[u8],

@@ -29,7 +29,7 @@ use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
 use crate::problem::Problem;
 use crate::report::charges::{LaneResult, busy};
-use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::cpu::{cpu_now, cpu_since, cpus};
 use crate::tree::Shared;
 
 /// Between two looks whether all connections have ended: a tenth of what a short copy takes.
@@ -70,6 +70,9 @@ pub(crate) fn serve_connections(
         kernel_ns,
         quota_held_ns: Some(quota.held_ns()),
         read_limit: read_limit.map(|limit| ShortText::shortened(&limit.to_string())),
+        cpus: Some(cpus()),
+        reads_a_pipe: Some(handles.reads_a_pipe()),
+        names_ns: Some(handles.names_ns()),
         ..given
     }
 }
