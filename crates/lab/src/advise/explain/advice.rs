@@ -3,11 +3,12 @@
 //! Must not know: how a cause is found, how a gain is measured.
 
 use datapump::units::rate_words;
-use datapump::{Choice, LimitedBy, LimitedDetail, Options, Report, Sync, Why};
+use datapump::{Choice, Cpu, LimitedBy, LimitedDetail, Options, Report, Sync, Why};
 
 pub use super::cause::Cause;
 use super::law::Prediction;
 use super::trial::Gain;
+use crate::probe::host::cpus;
 
 /// A gain below this is none.
 const GAIN_MIN: f64 = 1.10;
@@ -49,6 +50,7 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
         (LimitedBy::Network, Why::Loss) => Cause::Loss,
         (LimitedBy::Network, Why::RoundTrips) => Cause::RoundTrips,
         (LimitedBy::Network, Why::Peer) => Cause::Peer,
+        (LimitedBy::Network, Why::Server) => Cause::Server,
         (LimitedBy::Network, _) => Cause::Path,
         (LimitedBy::Cpu, Why::CpuQuota) => Cause::CpuQuota,
         (LimitedBy::Cpu, Why::NotScheduled) => Cause::Busy,
@@ -102,8 +104,22 @@ fn by_table(cause: Cause, options: &Options, report: &Report, gains: &[Gain]) ->
             ("Nothing that was tried helped".into(), None)
         }
         Some(flag) => (format!("Try {}, which {} (not tried)", flag.typed, flag.words), Some(flag.typed)),
-        None => (format!("{}{}", without_flag(cause), others_share(cause, report)), None),
+        None => {
+            let words = by_setting(cause, options, report).unwrap_or_else(|| without_flag(cause));
+            (format!("{words}{}", others_share(cause, report)), None)
+        }
     }
+}
+
+/// What is set, where that is known to be the cause.
+fn by_setting(cause: Cause, options: &Options, report: &Report) -> Option<&'static str> {
+    let is_window = matches!(cause, Cause::ReceiveWindow | Cause::SendBuffer);
+    if is_window && options.network.sockets.buffer_bytes.is_some() {
+        return Some("Leave out --socket-buffer, so that the kernels tune their buffers, or raise it");
+    }
+    let is_unscaled = report.limited_detail.setting.contains("tcp_window_scaling");
+    (cause == Cause::ReceiveWindow && is_unscaled)
+        .then_some("Switch window scaling on at the receiver: sysctl net.ipv4.tcp_window_scaling=1")
 }
 
 /// What was measured of the other programs that a machine is to be without.
@@ -137,7 +153,7 @@ impl Flag {
                 let options = used.with(|it| it.tuning.source_depth = Some(depth));
                 flag("keeps more requests under way", format!("--source-depth {depth}"), options)
             }
-            Cause::Encryption | Cause::Hashing => {
+            Cause::Encryption | Cause::Hashing if has_idle_cpu(report, cpus()) => {
                 let (typed, lanes) = more_lanes(report, 2);
                 flag("uses another core", typed, used.with(|it| it.tuning.lanes = Some(lanes)))
             }
@@ -188,6 +204,15 @@ fn more_lanes(report: &Report, least: u32) -> (String, u32) {
     (format!("{name} {lanes}"), lanes)
 }
 
+/// The copy leaves a CPU of this host idle that one more lane could have. Where both sides are on it both are counted.
+fn has_idle_cpu(report: &Report, cpus: u32) -> bool {
+    let ns = |cpu: &Cpu| cpu.user_ns + cpu.system_ns;
+    let is_one_machine = report.network.is_some_and(|network| network.same_host);
+    let other_ns = report.cpu_far.as_ref().filter(|_| is_one_machine).map_or(0, ns);
+    let left_ns = (report.elapsed_ns * u64::from(cpus)).saturating_sub(ns(&report.cpu) + other_ns);
+    2 * left_ns >= report.elapsed_ns
+}
+
 fn is_direct(report: &Report) -> bool {
     ["both", "sink"].contains(&report.direct.got.as_str())
 }
@@ -206,6 +231,7 @@ fn without_flag(cause: Cause) -> &'static str {
         }
         Cause::SendBuffer => "Raise the sender's largest buffer: sysctl net.ipv4.tcp_wmem, net.core.wmem_max",
         Cause::Path => "A path with more bandwidth would help",
+        Cause::Server => "A faster server, or a faster path to it, would help",
         Cause::Loss => "Find out where the path loses segments (ip -s link, ethtool -S)",
         Cause::RoundTrips => "No flag would help: as many requests are under way as can be",
         Cause::Peer => "See what keeps pump from running on one of the hosts: it is stopped, or gets no CPU",
@@ -291,6 +317,50 @@ mod tests {
             let what = format!("{options:?} {report:?}: {advice:?}");
             assert_eq!(advice.flag.as_deref(), flag, "{what}");
             assert_eq!(advice.words.contains("(not tried)"), flag.is_some(), "{what}");
+        }
+    }
+
+    /// A second lane computes only where there is a CPU for it.
+    #[test]
+    fn no_lane_is_advised_where_all_cpus_are_busy() {
+        let second = |user_ns| Cpu { user_ns, system_ns: 0 };
+        for (same_host, here_ns, there_ns, is_idle) in [
+            (true, 900_000_000, 900_000_000, false),
+            (true, 900_000_000, 400_000_000, true),
+            (false, 900_000_000, 900_000_000, true),
+            (false, 1_900_000_000, 0, false),
+        ] {
+            let network = Some(datapump::Network { same_host, ..Default::default() });
+            let (cpu, cpu_far) = (second(here_ns), Some(second(there_ns)));
+            let report = Report { elapsed_ns: 1_000_000_000, network, cpu, cpu_far, ..report(1, 64, 1) };
+            assert_eq!(has_idle_cpu(&report, 2), is_idle, "{same_host} {here_ns} {there_ns}");
+        }
+    }
+
+    #[test]
+    fn what_is_set_is_what_is_to_be_changed() {
+        let small = || Options::default().with(|it| it.network.sockets.buffer_bytes = Some(65_536));
+        for (cause, options, setting, words) in [
+            (
+                Cause::ReceiveWindow,
+                Options::default(),
+                "64 KiB, net.ipv4.tcp_window_scaling=0",
+                "tcp_window_scaling=1",
+            ),
+            (
+                Cause::ReceiveWindow,
+                Options::default(),
+                "net.ipv4.tcp_rmem allows 64.0 KiB",
+                "net.ipv4.tcp_rmem",
+            ),
+            (Cause::ReceiveWindow, small(), "net.ipv4.tcp_rmem allows 6.0 MiB", "--socket-buffer"),
+            (Cause::SendBuffer, small(), "", "--socket-buffer"),
+            (Cause::SendBuffer, Options::default(), "", "net.ipv4.tcp_wmem"),
+        ] {
+            let mut report = report(1, 64, 1);
+            report.limited_detail.setting = setting.into();
+            let advice = advise(cause, &options, &report, None, &[]);
+            assert!(advice.words.contains(words) && advice.flag.is_none(), "{cause:?} {setting}: {advice:?}");
         }
     }
 

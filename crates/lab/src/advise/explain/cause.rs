@@ -29,6 +29,8 @@ pub enum Cause {
     SendBuffer,
     /// The path takes no more.
     Path,
+    /// A server on the web, or the path to it.
+    Server,
     /// Segments are lost.
     Loss,
     /// Too little is under way for this round trip.
