@@ -54,8 +54,8 @@ fn main() -> ExitCode {
     let content = noise(BYTES, 1);
     let (source, target) = (Fuse::new(), Fuse::new());
     source.put("source", &content);
-    source.slow.pace("read", READ);
-    target.slow.pace("write", WRITE);
+    source.slow.slow_down(&["read"], READ);
+    target.slow.slow_down(&["write"], WRITE);
     let home = Home::new();
     let mut all = WRITERS.map(|_| Times::default());
     for round in 0..ROUNDS {

@@ -71,8 +71,14 @@ pub struct Fuse {
 
 impl Fuse {
     pub fn new() -> Fuse {
+        Fuse::on_threads(1)
+    }
+
+    /// One that answers so many calls at a time.
+    pub fn on_threads(threads: usize) -> Fuse {
         let state = Arc::new(Mutex::new(State::default()));
         let mut config = Config::default();
+        config.n_threads = Some(threads);
         config.mount_options.push(MountOption::FSName("pump-test".into()));
         let slow = Arc::<SlowCalls>::default();
         let memory = Memory(Arc::clone(&state), Arc::clone(&slow));

@@ -1,4 +1,4 @@
-//! Calls of a file system that take long: the first of each kind, or all of some kind.
+//! Calls of a file system that take long: the first of each kind, or each of some kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use super::mounted::lock;
 #[derive(Default)]
 pub struct SlowCalls {
     first: Mutex<(Duration, BTreeSet<&'static str>)>,
-    all: Mutex<BTreeMap<&'static str, Duration>>,
+    each: Mutex<BTreeMap<&'static str, Duration>>,
 }
 
 impl SlowCalls {
@@ -19,9 +19,9 @@ impl SlowCalls {
         *lock(&self.first) = (time, BTreeSet::new());
     }
 
-    /// From now on each call of this kind takes so long, one after the other.
-    pub fn pace(&self, call: &'static str, time: Duration) {
-        lock(&self.all).insert(call, time);
+    /// From now on each call of these kinds takes so long.
+    pub fn slow_down(&self, calls: &[&'static str], time: Duration) {
+        lock(&self.each).extend(calls.iter().map(|call| (*call, time)));
     }
 
     /// The kinds of calls that were made since [`SlowCalls::begin`].
@@ -31,14 +31,14 @@ impl SlowCalls {
 
     /// A call of this kind is made.
     pub fn make(&self, call: &'static str) {
-        let paced = lock(&self.all).get(call).copied();
-        let (time, is_first) = {
+        let each = lock(&self.each).get(call).copied();
+        let (first, is_first) = {
             let mut slow = lock(&self.first);
             (slow.0, slow.1.insert(call))
         };
-        if is_first && time > Duration::ZERO {
+        let time = if is_first { first } else { Duration::ZERO } + each.unwrap_or_default();
+        if !time.is_zero() {
             std::thread::sleep(time);
         }
-        paced.into_iter().for_each(std::thread::sleep);
     }
 }

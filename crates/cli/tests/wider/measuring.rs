@@ -5,5 +5,6 @@ mod explain;
 mod full_path;
 mod path_samples;
 mod pid;
+mod predictions;
 mod soaker;
 mod waits;

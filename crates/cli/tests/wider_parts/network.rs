@@ -1,7 +1,8 @@
 //! Two hosts in one: network namespaces joined by a cable that can be cut. Dropping it undoes everything.
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::program;
@@ -65,9 +66,10 @@ const NO_HARDWARE: &str = "02:00:00:00:00:99";
 /// The interface of both sides, each in its own namespace.
 pub const INTERFACE: &str = "cable";
 
-/// The namespaces and the cable.
+/// The namespaces and the cable, or the path that a program lays between them.
 pub struct Network {
     name: String,
+    path: Option<Child>,
 }
 
 /// Two sides with one boot id would be known for one machine. `ip netns exec` has mounts of its own.
@@ -76,9 +78,7 @@ const AS_ANOTHER_HOST: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_
 impl Network {
     /// `None`, with a printed reason, where namespaces cannot be made.
     pub fn new() -> Option<Network> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let network = Network { name: format!("pump-{}-{number}", std::process::id()) };
+        let network = Network::unlaid();
         let made = Command::new("ip").args(["netns", "add", &network.namespace(Side::Client)]).output();
         match made {
             Ok(made) if made.status.success() => {}
@@ -96,6 +96,42 @@ impl Network {
         std::fs::write(network.boot_id(), "6d1f0c52-90a4-4c8e-9d3b-2f0e5a7b8c91\n").expect("room");
         network.lay();
         Some(network)
+    }
+
+    /// A path with a round trip, a rate or losses (`pump lab path`) in place of the cable. `None`, with a printed reason,
+    /// where it cannot be laid.
+    pub fn over_path(words: &[&str]) -> Option<Network> {
+        let mut network = Network::unlaid();
+        let [left, right] = Side::BOTH.map(|side| network.namespace(side));
+        let [from, to] = Side::BOTH.map(|side| format!("{}/24", side.address()));
+        let ends = ["--left", &left, "--right", &right, "--left-address", &from, "--right-address", &to];
+        let mut command = Command::new(crate::support::PUMP);
+        command.args(["lab", "path"]).args(ends).args(words).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut path = command.spawn().expect("pump was built");
+        let mut line = String::new();
+        let output = path.stdout.take().expect("a pipe");
+        let _ = BufReader::new(output).read_line(&mut line);
+        if line != "ready\n" {
+            let _ = path.wait();
+            eprintln!("not tested: a path of pump lab: {line:?}");
+            return None;
+        }
+        network.path = Some(path);
+        std::fs::write(network.boot_id(), "6d1f0c52-90a4-4c8e-9d3b-2f0e5a7b8c91\n").expect("room");
+        Some(network)
+    }
+
+    fn unlaid() -> Network {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        Network { name: format!("pump-{}-{number}", std::process::id()), path: None }
+    }
+
+    /// A setting of the kernel below /proc/sys on one side.
+    pub fn set(&self, side: Side, home: &Home, setting: &str, value: &str) {
+        let words = ["sh", "-c", "echo \"$1\" > \"/proc/sys/$0\"", setting, value];
+        let set = self.command(side, home, &words).output().expect("ip is installed");
+        assert!(set.status.success(), "{setting}: {set:?}");
     }
 
     fn lay(&self) {
@@ -179,13 +215,18 @@ impl Network {
 
     /// A command on one side, in a folder of the test.
     pub fn command(&self, side: Side, home: &Home, words: &[&str]) -> Command {
+        self.command_in(side, &home.path(""), words)
+    }
+
+    /// The same in any folder.
+    pub fn command_in(&self, side: Side, folder: &Path, words: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace(side)]);
         if side == Side::Server {
             command.args(["sh", "-c", AS_ANOTHER_HOST, "sh"]).arg(self.boot_id());
         }
         command.args(words);
-        command.current_dir(home.path("")).stdin(Stdio::null());
+        command.current_dir(folder).stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PUMP_")) {
             command.env_remove(name);
         }
@@ -213,6 +254,11 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(self.boot_id());
+        if let Some(path) = &mut self.path {
+            let ended = rustix::process::Pid::from_child(path);
+            let _ = rustix::process::kill_process(ended, rustix::process::Signal::TERM);
+            let _ = path.wait();
+        }
         // The cable goes with them.
         for side in Side::BOTH {
             let _ = Command::new("ip").args(["netns", "delete", &self.namespace(side)]).output();

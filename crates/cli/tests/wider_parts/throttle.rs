@@ -95,11 +95,15 @@ impl Quota {
     /// A limit of what is written to a device in a second.
     pub fn of_writes(device: &str, bytes: u64) -> Option<Quota> {
         let old = ("blkio.throttle.write_bps_device", format!("{device} {bytes}"));
-        Quota::with(LimitFiles {
-            controller: "blkio",
-            old,
-            new: ("io.max", format!("{device} wbps={bytes}")),
-        })
+        let new = ("io.max", format!("{device} wbps={bytes}"));
+        Quota::with(LimitFiles { controller: "blkio", old, new })
+    }
+
+    /// A limit of what is read from a device in a second.
+    pub fn of_reads(device: &str, bytes: u64) -> Option<Quota> {
+        let old = ("blkio.throttle.read_bps_device", format!("{device} {bytes}"));
+        let new = ("io.max", format!("{device} rbps={bytes}"));
+        Quota::with(LimitFiles { controller: "blkio", old, new })
     }
 
     /// A limit of memory.

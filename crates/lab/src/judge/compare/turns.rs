@@ -43,7 +43,7 @@ impl TurnFactors {
             ..it
         };
         let times = (0..=HALVES).map(|halves| FADES_IN_S_MAX / 2_f64.powi(halves));
-        let factors = times.filter_map(|fades_in_s| Resemblance::over(sides, fades_in_s).factors()).map(wide);
+        let factors = times.filter_map(|fades_in_s| SessionCorrelations::over(sides, fades_in_s).factors()).map(wide);
         factors.fold(plain, |widest, it| if it.width > widest.width { it } else { widest })
     }
 
@@ -55,19 +55,19 @@ impl TurnFactors {
 }
 
 /// How much each session resembles each, A's first.
-struct Resemblance {
+struct SessionCorrelations {
     of_sides: [usize; 2],
     rows: Vec<Vec<f64>>,
 }
 
-impl Resemblance {
-    fn over(sides: [&[f64]; 2], fades_in_s: f64) -> Resemblance {
+impl SessionCorrelations {
+    fn over(sides: [&[f64]; 2], fades_in_s: f64) -> SessionCorrelations {
         let all = sides.concat();
         let between = |(one, a): (usize, &f64), (other, b): (usize, &f64)| {
             if one == other { 1.0 } else { SHARED * (-(a - b).abs() / fades_in_s).exp() }
         };
         let row = |a| all.iter().enumerate().map(|b| between(a, b)).collect();
-        Resemblance { of_sides: sides.map(<[f64]>::len), rows: all.iter().enumerate().map(row).collect() }
+        SessionCorrelations { of_sides: sides.map(<[f64]>::len), rows: all.iter().enumerate().map(row).collect() }
     }
 
     fn side(&self, session: usize) -> usize {

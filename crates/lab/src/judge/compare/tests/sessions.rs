@@ -112,7 +112,7 @@ impl Counted {
         assert!(self.overall_differ * 100 <= self.tables * 7, "{what}: {self:?}");
     }
 
-    /// What is promised is of tables: one in twenty may have any verdict that is false.
+    /// The promise is of tables: one in twenty may have any verdict that is false.
     fn assert_tables_hold(&self, what: &str) {
         assert!(self.tables_that_differ * 100 <= self.tables * 7, "{what}: {self:?}");
     }

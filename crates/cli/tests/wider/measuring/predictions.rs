@@ -3,13 +3,14 @@
 
 use serde_json::Value;
 
-use super::{Bench, INTERFACE, MIB};
-use crate::support::outcome;
-use crate::wider_parts::network::Side;
+use crate::support::serving::Serving;
+use crate::support::{Home, make_folder, outcome};
+use crate::wider_parts::network::{INTERFACE, Network, Side};
 use crate::wider_parts::{program, report, with_content};
 
 /// A machine on which other tests run varies by less than this.
 const FACTOR_MAX: f64 = 1.6;
+const MIB: usize = 1 << 20;
 const SOURCE_BYTES: usize = 400 * MIB;
 
 /// Explained, and predicted about as it was.
@@ -33,28 +34,30 @@ fn predicted(what: &str, run: &crate::support::Outcome) -> Value {
 
 #[test]
 fn loopback_to_the_same_disk_is_one_chain() {
-    let bench = Bench::new();
-    with_content(&bench.at("source"), SOURCE_BYTES, 7);
-    let serving = bench.serve("served");
-    bench.cool("source");
+    let home = with_source();
+    make_folder(&home, "served");
+    let serving = Serving::start(home.command(&["serve", "served", "--ticket-file", "ticket"]));
+    cool(&home);
     let words = ["explain", "--json", "--ticket-file", "ticket", "source", &serving.at("copy")];
-    let report = predicted("loopback", &outcome(bench.here(&words), b""));
+    let report = predicted("loopback", &outcome(home.command(&words), b""));
     let parts = report["parts"].as_array().expect("parts");
     assert!(parts.iter().any(|part| part["name"] == "chain"), "{report}");
 }
 
 #[test]
 fn two_hosts_with_a_path_of_489_megabytes_a_second() {
-    let bench = Bench::new();
-    let Some(network) = &bench.network else { return };
-    with_content(&bench.at("source"), SOURCE_BYTES, 7);
+    let Some(network) = Network::new() else { return };
+    let home = with_source();
+    make_folder(&home, "served");
     // 489 MB/s is 3.912 Gbit/s.
     let tbf = ["rate", "3912mbit", "burst", "4mb", "latency", "20ms"];
-    bench.shape(network, Side::Client, &tbf);
-    let serving = network.serve(&bench.home, &[]);
-    bench.cool("source");
+    let words = [&["tc", "qdisc", "replace", "dev", INTERFACE, "root", "tbf"], &tbf[..]].concat();
+    let shaped = network.command(Side::Client, &home, &words).output().expect("ip is installed");
+    assert!(shaped.status.success(), "{shaped:?}");
+    let serving = network.serve(&home, &[]);
+    cool(&home);
     let words = ["explain", "--json", "--ticket-file", "ticket", "source", &serving.at("copy")];
-    let report = predicted("489 MB/s", &outcome(network.pump(Side::Client, &bench.home, &words), b""));
+    let report = predicted("489 MB/s", &outcome(network.pump(Side::Client, &home, &words), b""));
     let most = report["predicted_bytes_per_second"].as_f64().expect("a figure");
     assert!(most < 489e6 * 1.1, "the path allows no more on {INTERFACE}: {report}");
     assert!(report["parts"].as_array().is_some_and(|parts| parts.iter().any(|part| part["name"] == "near")));
@@ -64,17 +67,14 @@ fn two_hosts_with_a_path_of_489_megabytes_a_second() {
 /// and the copy would not.
 #[test]
 fn a_page_cache_that_is_warm_once() {
-    let bench = Bench::new();
     for warm in [0, 30, 60, 100] {
-        with_content(&bench.at("source"), SOURCE_BYTES, 7);
-        let _ = std::fs::remove_file(bench.at("copy"));
-        program(&["sync"]);
-        bench.cool("source");
+        let home = with_source();
+        cool(&home);
         let skipped = format!("skip={}", SOURCE_BYTES / MIB * (100 - warm) / 100);
         if warm > 0 {
             program(&[
                 "dd",
-                &format!("if={}", bench.at("source")),
+                &format!("if={}", source(&home)),
                 "of=/dev/null",
                 "bs=1M",
                 &skipped,
@@ -82,14 +82,22 @@ fn a_page_cache_that_is_warm_once() {
             ]);
         }
         let words = ["explain", "--json", "source", "copy"];
-        predicted(&format!("{warm} % in memory"), &outcome(bench.here(&words), b""));
+        predicted(&format!("{warm} % in memory"), &outcome(home.command(&words), b""));
     }
 }
 
-impl Bench {
-    /// Nothing of it is in memory.
-    fn cool(&self, name: &str) {
-        program(&["sync"]);
-        program(&["dd", &format!("if={}", self.at(name)), "iflag=nocache", "count=0", "status=none"]);
-    }
+fn source(home: &Home) -> String {
+    home.path("source").display().to_string()
+}
+
+fn with_source() -> Home {
+    let home = Home::new();
+    with_content(&source(&home), SOURCE_BYTES, 7);
+    home
+}
+
+/// Nothing of the source is in memory.
+fn cool(home: &Home) {
+    program(&["sync"]);
+    program(&["dd", &format!("if={}", source(home)), "iflag=nocache", "count=0", "status=none"]);
 }

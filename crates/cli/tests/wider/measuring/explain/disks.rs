@@ -1,0 +1,95 @@
+//! Limits of disks: a slow one, one that syncs each write, a control group's own limit of reads and writes.
+//!
+//! Must not know: what is right of them.
+
+use super::scene::{Bench, CopyWay, LimitState, Scene};
+use crate::wider_parts::program;
+use crate::wider_parts::throttle::{Quota, SlowDisk, device_of};
+
+/// What a throttled disk moves in a second.
+const SLOW_BYTES_PER_SECOND: u64 = 8 << 20;
+/// More than any disk here moves.
+const FREE_BYTES_PER_SECOND: u64 = 64 << 30;
+
+/// The disk gives some MB/s.
+pub(super) fn slow_source(bench: &Bench, _: CopyWay, state: LimitState) -> Option<Scene> {
+    let scene = Scene { from: bench.disk.at("from"), ..Scene::new(bench) };
+    if state == LimitState::Off {
+        return Some(scene);
+    }
+    let slow = SlowDisk::new(&device_of(&bench.disk.point()), "read", SLOW_BYTES_PER_SECOND)?;
+    Some(scene.guarded(slow))
+}
+
+/// The same, and all data go through the connection of ssh.
+pub(super) fn slow_source_within_ssh(bench: &Bench, way: CopyWay, state: LimitState) -> Option<Scene> {
+    slow_source(bench, way, state).map(|scene| Scene { flags: vec!["--within-ssh"], ..scene })
+}
+
+/// The disk takes some MB/s.
+pub(super) fn slow_sink(bench: &Bench, _: CopyWay, state: LimitState) -> Option<Scene> {
+    let scene = Scene { to: bench.disk.at("to"), ..Scene::new(bench) };
+    if state == LimitState::Off {
+        return Some(scene);
+    }
+    Some(scene.guarded(SlowDisk::for_writes(&device_of(&bench.disk.point()), SLOW_BYTES_PER_SECOND)?))
+}
+
+/// The page cache takes all of the copy, which then waits until the disk has it.
+pub(super) fn slow_sync(bench: &Bench, _: CopyWay, state: LimitState) -> Option<Scene> {
+    let scene = Scene { to: bench.disk.at("to"), flags: vec!["--direct=never"], ..Scene::new(bench) };
+    if state == LimitState::Off {
+        return Some(scene);
+    }
+    let slow = SlowDisk::new(&device_of(&bench.disk.point()), "write", SLOW_BYTES_PER_SECOND)?;
+    Some(scene.guarded(slow))
+}
+
+/// A file system that syncs each write, on a disk that is not slow otherwise.
+struct SyncingMount {
+    point: String,
+}
+
+impl SyncingMount {
+    fn new(point: String) -> SyncingMount {
+        program(&["mount", "-o", "remount,sync", &point]);
+        SyncingMount { point }
+    }
+}
+
+impl Drop for SyncingMount {
+    fn drop(&mut self) {
+        program(&["mount", "-o", "remount,async", &self.point]);
+    }
+}
+
+/// Each write is on the platter before the next begins.
+pub(super) fn syncing_sink(bench: &Bench, _: CopyWay, state: LimitState) -> Option<Scene> {
+    let flags = vec!["--request-size", "64KiB"];
+    let scene = Scene { to: bench.disk.at("to"), flags, ..Scene::new(bench) };
+    Some(match state {
+        LimitState::On => scene.guarded(SyncingMount::new(bench.disk.point())),
+        LimitState::Off => scene,
+    })
+}
+
+/// What a group may move in a second.
+fn group_bytes_per_second(state: LimitState) -> u64 {
+    if state == LimitState::On { SLOW_BYTES_PER_SECOND } else { FREE_BYTES_PER_SECOND }
+}
+
+/// The group of the program that reads may read some MB/s.
+pub(super) fn group_reads(bench: &Bench, way: CopyWay, state: LimitState) -> Option<Scene> {
+    let device = device_of(&bench.disk.point());
+    let quota = Quota::of_reads(&device, group_bytes_per_second(state))?;
+    let scene = Scene { from: bench.disk.at("from"), ..Scene::new(bench) };
+    Some(scene.behind(way.reads_here(), quota.words()).guarded(quota))
+}
+
+/// The group of the program that writes may write some MB/s.
+pub(super) fn group_writes(bench: &Bench, way: CopyWay, state: LimitState) -> Option<Scene> {
+    let device = device_of(&bench.disk.point());
+    let quota = Quota::of_writes(&device, group_bytes_per_second(state))?;
+    let scene = Scene { to: bench.disk.at("to"), ..Scene::new(bench) };
+    Some(scene.behind(way.writes_here(), quota.words()).guarded(quota))
+}
