@@ -87,7 +87,7 @@ fn copies_are_judged_beside_predictions_from_parts_of_their_rounds() {
     for (words, status, said) in [
         (&["--judge", "empty.jsonl"][..], 2, "the rows have no copies"),
         (&["--judge", "nothing.jsonl"], 1, "nothing.jsonl"),
-        (&["--judge", rows, "--cpu", "soaker"], 2, "CPU time by the soaker"),
+        (&["--judge", rows, "--cpu", "soaker"], 1, "CPU time by the soaker"),
         (&["--judge", rows, "--profile=theirs.json", "--chain", CHAIN], 2, "cannot be used with"),
     ] {
         expect(&home.pump(&[&["lab", "predict"], words].concat()), status, &[said], &format!("{words:?}"));
