@@ -56,11 +56,10 @@ pub(super) fn predict_rounds(measured: &MeasuredRounds, ends: &CopyEnds) -> Opti
     let costs: Vec<f64> = rounds.iter().map(|round| round.predicted_ns_per_byte).collect();
     let times: Vec<f64> = speeds.iter().map(|speed| 1.0 / speed.max(f64::MIN_POSITIVE)).collect();
     let predicted_bytes_per_second = 1.0 / mean(&times)?;
-    let slices = ends.bytes().map_or(1.0, |bytes| bytes as f64 / measured.slice_bytes.max(1) as f64);
     let prediction = Prediction {
         predicted_bytes_per_second,
-        speed_interval: interval::next(&speeds, predicted_bytes_per_second, slices),
-        cost_interval: interval::next(&costs, prediction.predicted_ns_per_byte, slices),
+        speed_interval: interval::next(&speeds, predicted_bytes_per_second),
+        cost_interval: interval::next(&costs, prediction.predicted_ns_per_byte),
         rounds: rounds.len(),
         ..prediction
     };
@@ -349,7 +348,7 @@ mod tests {
         let rounds: Vec<Vec<Part>> = (0..7).map(|at| round(f64::from(at))).collect();
         let of = |at: usize| rounds.iter().map(|parts| &parts[at]).collect::<Vec<_>>();
         let parts: Vec<Part> = (0..4).filter_map(|at| Part::mean(&of(at))).collect();
-        let measured = MeasuredRounds { parts, rounds, wrong: Vec::new(), slice_bytes: 1 << 20 };
+        let measured = MeasuredRounds { parts, rounds, wrong: Vec::new() };
         let ends = CopyEnds { source: End::Once, sink: End::Far, ..CopyEnds::for_tests() };
         let prediction = predict_rounds(&measured, &ends).expect("there are parts");
         let stored = &prediction.stored;

@@ -162,8 +162,6 @@ pub(super) struct MeasuredRounds {
     pub(super) rounds: Vec<Vec<Part>>,
     /// Parts that could not be measured, and why.
     pub(super) wrong: Vec<String>,
-    /// Bytes of a long slice of the part that is the whole copy, or of any other part.
-    pub(super) slice_bytes: u64,
 }
 
 /// One short move of a part.

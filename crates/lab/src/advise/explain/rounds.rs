@@ -131,7 +131,7 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
 
 /// The parts that there are, each with the size of its slices.
 fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut Vec<String>) -> Vec<Track> {
-    let mut known: Vec<(Part, FirstSlice)> = Vec::new();
+    let mut known: Vec<(Part, FirstSpeed)> = Vec::new();
     for name in ORDER {
         // What was cut short tells nothing.
         if bench.case.stop.load(Ordering::Relaxed) {
@@ -160,14 +160,14 @@ fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut 
 
 /// A part after its first slices.
 #[derive(Clone, Copy, Debug)]
-struct FirstSlice {
+struct FirstSpeed {
     on_one_machine: bool,
     /// Without what it takes to begin and to end.
     bytes_per_second: f64,
 }
 
 /// How fast a part is at first.
-fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSlice, String> {
+fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSpeed, String> {
     let most = bench.ends.bytes().unwrap_or(u64::MAX).max(1);
     let room = if bench.writes(name) { bench.may_write() / SHARES } else { u64::MAX };
     if room < LITTLE_BYTES.min(most) {
@@ -176,7 +176,7 @@ fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSl
     let slice = |bytes: u64| bench.slice(name, options, SliceRange { bytes: bytes.min(most), begin: 0 });
     let tiny = slice(TINY_BYTES)?;
     let of_one =
-        FirstSlice { on_one_machine: tiny.on_one_machine, bytes_per_second: tiny.bytes_per_second() };
+        FirstSpeed { on_one_machine: tiny.on_one_machine, bytes_per_second: tiny.bytes_per_second() };
     if name == PartName::Pump || most <= TINY_BYTES {
         return Ok(of_one);
     }
@@ -184,9 +184,9 @@ fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSl
     let bytes_per_second = between(&tiny, &little);
     let is_slow = bytes_per_second * FIRST_TIME_MAX < FIRST_BYTES as f64;
     if is_slow || most <= LITTLE_BYTES || room < FIRST_BYTES {
-        return Ok(FirstSlice { bytes_per_second, ..of_one });
+        return Ok(FirstSpeed { bytes_per_second, ..of_one });
     }
-    Ok(FirstSlice { bytes_per_second: between(&little, &slice(FIRST_BYTES)?), ..of_one })
+    Ok(FirstSpeed { bytes_per_second: between(&little, &slice(FIRST_BYTES)?), ..of_one })
 }
 
 /// The speed by what two slices differ in.
@@ -210,7 +210,7 @@ fn is_worth_a_round(bench: &Bench<'_>, tracks: &[Track], round: usize, elapsed: 
 impl Track {
     fn new(
         name: PartName,
-        probed: &FirstSlice,
+        probed: &FirstSpeed,
         whole: Option<PartName>,
         room: u64,
         bench: &Bench<'_>,
@@ -308,14 +308,6 @@ fn settle(measured: &mut MeasuredRounds, tracks: Vec<Track>, ends: &CopyEnds) {
     measured.rounds = (0..count).map(of_round).collect();
     measured.parts =
         by_track.iter().filter_map(|parts| Part::mean(&parts.iter().collect::<Vec<_>>())).collect();
-    let names: Vec<PartName> = tracks.iter().map(|track| track.name).collect();
-    let whole = whole(&names, ends);
-    let of_whole = tracks.iter().filter(|track| track.name != PartName::Pump);
-    measured.slice_bytes = of_whole
-        .filter(|track| whole.is_none_or(|whole| whole == track.name))
-        .map(|track| track.long_bytes)
-        .min()
-        .unwrap_or(0);
 }
 
 #[cfg(test)]
