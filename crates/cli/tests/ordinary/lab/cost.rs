@@ -56,7 +56,11 @@ fn what_cannot_be_meant_so_is_refused_with_file_line_and_column() {
         ("lab fit rows.jsonl", 1, "rows.jsonl, line 1: this is no row"),
         ("lab fit nothing.csv", 1, "read nothing.csv"),
         ("lab fit", 2, "required"),
-        ("lab predict", 2, "--parts <FILE>|--profile[=<FILE>]|--judge <ROWS>|--pipeline <FILE>|--golden <DIR>"),
+        (
+            "lab predict",
+            2,
+            "--parts <FILE>|--profile[=<FILE>]|--judge <ROWS>|--pipeline <FILE>|--golden <DIR>",
+        ),
         ("lab predict --parts parts.csv --chain pump", 2, "--request-size"),
         ("lab predict --parts parts.csv --request-size 64KiB", 2, "--chain"),
         ("lab predict --parts parts.csv --chain pump --request-size 64", 2, "write 64B"),

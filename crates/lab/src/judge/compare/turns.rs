@@ -43,7 +43,8 @@ impl TurnFactors {
             ..it
         };
         let times = (0..=HALVES).map(|halves| FADES_IN_S_MAX / 2_f64.powi(halves));
-        let factors = times.filter_map(|fades_in_s| SessionCorrelations::over(sides, fades_in_s).factors()).map(wide);
+        let factors =
+            times.filter_map(|fades_in_s| SessionCorrelations::over(sides, fades_in_s).factors()).map(wide);
         factors.fold(plain, |widest, it| if it.width > widest.width { it } else { widest })
     }
 
@@ -67,7 +68,10 @@ impl SessionCorrelations {
             if one == other { 1.0 } else { SHARED * (-(a - b).abs() / fades_in_s).exp() }
         };
         let row = |a| all.iter().enumerate().map(|b| between(a, b)).collect();
-        SessionCorrelations { of_sides: sides.map(<[f64]>::len), rows: all.iter().enumerate().map(row).collect() }
+        SessionCorrelations {
+            of_sides: sides.map(<[f64]>::len),
+            rows: all.iter().enumerate().map(row).collect(),
+        }
     }
 
     fn side(&self, session: usize) -> usize {
