@@ -111,7 +111,7 @@ fn by_table(cause: Cause, options: &Options, report: &Report, gains: &[Gain]) ->
     }
 }
 
-/// What is set, where that is known to be the cause.
+/// Advice on the setting that is known to be the cause.
 fn by_setting(cause: Cause, options: &Options, report: &Report) -> Option<&'static str> {
     let is_window = matches!(cause, Cause::ReceiveWindow | Cause::SendBuffer);
     if is_window && options.network.sockets.buffer_bytes.is_some() {

@@ -19,7 +19,7 @@ use crate::report::{Network, Report};
 
 /// A path that has something under way for less than this part of the time is not what is slow.
 const BUSY_FRACTION: f64 = 0.5;
-/// What is sent over a long path is paced: a window that is as small as what is under way is full only when its last
+/// Segments over a long path are paced: a window that is as small as what is under way is full only when its last
 /// segment has gone, for a sixth of the round trip (Linux paces at 1.2 times the rate); for a third of 12.5 s, measured.
 const PACED_FRACTION: f64 = 0.15;
 /// Segments sent again, of all: below this no stack lets go of much of its window.

@@ -83,7 +83,7 @@ impl CopyWay {
     }
 }
 
-/// What is copied.
+/// The content of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CopyShape {
     /// One file.
