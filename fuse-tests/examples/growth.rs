@@ -3,8 +3,7 @@
 //!
 //! Each read of the source and each write of the target takes a known time (FUSE, one call after the other). Prints what
 //! is stated and whether it holds; status 1 if not. In a minute:
-//! `cargo run -p fuse-tests --example growth -- --out FILE` behind `cargo build -p pump` (the same profile); kept:
-//! `bench/paced-growth.ndjson`.
+//! `cargo run -p fuse-tests --example growth -- --out FILE` after `cargo build -p pump` (the same profile).
 
 #[path = "../tests/parts/mod.rs"]
 mod parts;
@@ -31,9 +30,9 @@ const BYTES: usize = (REQUESTS - 1) * REQUEST_BYTES + 777;
 const READ: Duration = Duration::from_millis(8);
 const WRITE: Duration = Duration::from_millis(5);
 const ROUNDS: usize = 5;
-/// Elapsed may be so far from what is stated.
+/// Tolerance of elapsed times.
 const TOLERANCE: f64 = 0.05;
-/// Of the time that plain appends block the loop, helpers leave this part at most.
+/// Helpers leave at most this part of the time for which plain appends block the loop.
 const BLOCKED_MAX: f64 = 0.2;
 /// The band of equal runs is this wide at least: a timer's accuracy.
 const BAND_MIN: f64 = 0.01;
@@ -84,7 +83,7 @@ fn main() -> ExitCode {
             times.blocked_s.push(seconds(&report["waits_ns"]["sink"]));
         }
     }
-    rows::tell(&judged(&all))
+    rows::report(&judged(&all))
 }
 
 fn judged([append, helper, deep, again]: &[Times; 4]) -> Vec<Judged> {

@@ -16,10 +16,10 @@ use support::{Home, noise};
 const FILES: usize = 60;
 const SMALL_BYTES: usize = 500;
 const LARGE_BYTES: usize = 2 << 20;
-/// As those of a name server in the next building that is loaded.
+/// As slow as calls to a loaded name server nearby.
 const NAME_CALL: Duration = Duration::from_millis(10);
 const BLOCK_CALL: Duration = Duration::from_millis(40);
-/// What was changed a moment ago is read twice.
+/// Attributes that changed a moment ago are read twice.
 const SETTLED_AFTER: Duration = Duration::from_millis(100);
 const SYNC_CALL: Duration = Duration::from_millis(1500);
 

@@ -1,7 +1,7 @@
 //! Statements S7, S8, S17, S18, S31 and S33 on the real clock: the real loop on paced ends against the closed forms.
 //!
 //! Prints a row for each case with the median of 5 interleaved rounds, what is stated, and whether it holds; status 1 if
-//! one does not. By hand: `cargo run --release -p datapump --example paced -- --out FILE`; kept: `bench/paced.ndjson`.
+//! one does not. By hand: `cargo run --release -p datapump --example paced -- --out FILE`.
 
 #[path = "judged/chain.rs"]
 mod chain;
@@ -79,7 +79,7 @@ const SWEPT: [(u64, u64); 3] = [(2000, 60), (5000, 50), (9000, 40)];
 fn main() -> ExitCode {
     // A sleep may otherwise overrun by 50 microseconds: prctl(2), PR_SET_TIMERSLACK.
     let _ = timer_slack(1);
-    rows::tell(&[closed_form(), knees(), helper(), depths(), slower_end(), chains()].concat())
+    rows::report(&[closed_form(), knees(), helper(), depths(), slower_end(), chains()].concat())
 }
 
 /// A figure that is 1 by the statement, to 5 %.
@@ -114,7 +114,7 @@ fn run([source, sink]: Ends) -> Report {
     job.options(options).platform(platform).run_reported(&|_| {})
 }
 
-/// What a run took, and what its loop lost to the sink, in seconds.
+/// Elapsed time of a run, and the time that its loop lost to the sink, in seconds.
 #[derive(Clone, Debug, Default)]
 struct Times {
     elapsed_s: Vec<f64>,

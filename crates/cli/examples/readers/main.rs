@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     });
     let each = |it: &Found| [levels_off(it), keeps_up(it)].concat();
     let all: Vec<Judged> = found.iter().flat_map(each).collect();
-    rows::tell(&[all, vec![same_cost(&found[3], &found[4])]].concat())
+    rows::report(&[all, vec![same_cost(&found[3], &found[4])]].concat())
 }
 
 fn mean(each: &[f64]) -> f64 {

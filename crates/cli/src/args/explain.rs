@@ -17,12 +17,12 @@ use crate::args::watch::WatchArguments;
 
 /// Copy, and say why it is as fast as it is and what would help
 ///
-/// Measures each part in short slices, in turns, for some seconds in all (the source to nothing, nothing to the target,
-/// nothing over the network to nothing, nothing to nothing; on one machine also both ends at once), writes down what they
-/// allow together with the interval that 9 of 10 copies lie in, copies as `pump copy` does, and compares. Of the part that
-/// limits it measures what might help. A copy that is too short to explain is repeated, into unnamed temporary files.
-/// That adds half a minute at most, and writes 4 GiB or one in twenty of the free bytes at most besides the copy, into
-/// unnamed temporary files in the target's folder. Of a copy that would be refused nothing is measured.
+/// Measures each part in short slices, in turns, for some seconds in all: the source to nothing, nothing to the target,
+/// nothing over the network to nothing, nothing to nothing, and on one machine also both ends at once. Writes down what
+/// they allow together, with the interval that contains 9 of 10 copies. Then copies as `pump copy` does, and compares.
+/// For the part that limits the copy it measures what might help. A copy that is too short to explain is repeated. All
+/// this adds half a minute at most, and writes at most 4 GiB or one twentieth of the free bytes into unnamed temporary
+/// files in the target's folder. Nothing is measured if the copy would be refused.
 ///
 /// With --pid it copies nothing, and says what limits a program that runs already.
 #[derive(Debug, Args)]

@@ -120,7 +120,7 @@ pub enum EventLine<'a> {
     Crossings(&'a CrossingWay),
     /// What an application gets of a path (pump lab fit --model overhead).
     Application(&'a ApplicationCell),
-    /// Where more of a request size or a depth stops helping (pump lab fit --model knee).
+    /// The smallest request size or depth that is enough (pump lab fit --model knee).
     Knee(&'a Knee),
     /// How many runs of the rows were disturbed, if any (pump lab fit, profile, predict --against and --judge).
     Disturbed(&'a DisturbedRows),
@@ -356,15 +356,15 @@ pub struct ReportLine<'a> {
 pub struct ExplainedLine<'a> {
     /// What the parts allow together, written down before the copy; null if nothing was predicted.
     pub predicted_bytes_per_second: Option<f64>,
-    /// Where one next copy lies in 9 of 10 cases: from here. Null of fewer than three rounds.
+    /// Lower end of the interval that contains 9 of 10 next copies; null below three rounds.
     pub predicted_bytes_per_second_low: Option<f64>,
-    /// To here.
+    /// Its upper end.
     pub predicted_bytes_per_second_high: Option<f64>,
     /// CPU time of both hosts for each byte, as predicted.
     pub predicted_ns_per_byte: Option<f64>,
-    /// Where that of one next copy lies in 9 of 10 cases: from here.
+    /// Lower end of the interval that contains the CPU time of 9 of 10 next copies.
     pub predicted_ns_per_byte_low: Option<f64>,
-    /// To here.
+    /// Its upper end.
     pub predicted_ns_per_byte_high: Option<f64>,
     /// Rounds of slices that the prediction was made from; null if nothing was predicted.
     pub rounds: Option<u64>,
@@ -396,10 +396,10 @@ pub struct ExplainedLine<'a> {
     pub advice_flag: Option<&'a str>,
     /// How many times as fast the part was with it, measured; null if it was not tried.
     pub advice_gain: Option<f64>,
-    /// How often a copy that was too short to explain was made, into unnamed temporary files but for the first; null if it was
-    /// long enough.
+    /// Number of copies made because one was too short to explain, all but the first into unnamed temporary files; null
+    /// if it was long enough.
     pub copied_times: Option<u64>,
-    /// Time of all of these.
+    /// Time of all these copies.
     pub copied_ns: Option<u64>,
     /// Why it was not repeated, or not often enough; null if it was.
     pub not_repeated: Option<&'a str>,

@@ -218,7 +218,7 @@ impl Network {
         self.command_in(side, &home.path(""), words)
     }
 
-    /// The same in any folder.
+    /// A command on one side, in any folder.
     pub fn command_in(&self, side: Side, folder: &Path, words: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace(side)]);

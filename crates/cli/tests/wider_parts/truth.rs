@@ -18,7 +18,7 @@ pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// The moment at which no case is begun any more: so many minutes from now as `DATAPUMP_MINUTES` says, if it does.
+/// No case starts after this moment: `DATAPUMP_MINUTES` minutes from now, if it is set.
 pub fn deadline() -> Option<Instant> {
     number("DATAPUMP_MINUTES").map(|minutes| Instant::now() + Duration::from_secs(60 * minutes))
 }
@@ -34,7 +34,7 @@ pub fn is_meant(name: &str) -> bool {
 }
 
 /// Whether a case is run: all, or with `DATAPUMP_ONE_CASE_IN` the first of so many, which are always the same. A case
-/// that is left out is told.
+/// that is skipped is printed.
 pub fn is_run(at: usize, name: &str) -> bool {
     let is_run = number("DATAPUMP_ONE_CASE_IN").is_none_or(|of| (at as u64).is_multiple_of(of));
     if !is_run {
@@ -77,7 +77,7 @@ impl Table {
         }
     }
 
-    /// Of a case so many runs, and of them so many wrong ones.
+    /// Number of runs of a case, and of wrong ones.
     fn of_case(&self, case: &str) -> (u64, u64) {
         let of_case = self.named.iter().filter(|((throttled, _), _)| throttled == case);
         of_case.fold((0, 0), |(all, wrong), (_, (times, is_right))| {
@@ -108,7 +108,7 @@ impl Table {
     }
 }
 
-/// What was named, and where.
+/// The limit that was named, and its host.
 pub struct NamedLimit {
     pub part: String,
     pub why: String,
@@ -139,13 +139,13 @@ impl NamedLimit {
     }
 }
 
-/// What was advised against each limit, and how often it helped.
+/// Advice against each limit, and how often it helped.
 #[derive(Default)]
 pub struct HelpTable(BTreeMap<(&'static str, String), Vec<(f64, bool)>>);
 
 impl HelpTable {
     pub fn add(&mut self, limit: &'static str, advice: &str, gain: f64, is_right: bool) {
-        // What comes next is of the machine.
+        // The next limit depends on the machine.
         let advice = advice.split(". The next limit").next().unwrap_or(advice).to_owned();
         self.0.entry((limit, advice)).or_default().push((gain, is_right));
     }

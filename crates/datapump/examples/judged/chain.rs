@@ -132,7 +132,7 @@ pub fn rate(clock: &SimClock, parts_mb: [u64; 3]) -> f64 {
             if completion.token >= slots {
                 receiver.complete(completion.token - slots, moved);
             } else if let Some(block) = sender.complete(completion.token, moved) {
-                // What crossed the link is at the other host.
+                // Bytes that crossed the link are at the other host.
                 let mut crossed = vec![0; block.len as usize];
                 sender.sink.sim().read(Some(block.at), &mut crossed).expect("it was written");
                 receiver.source.sim().write(Some(block.at), &crossed).expect("room");

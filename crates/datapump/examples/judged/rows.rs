@@ -5,13 +5,13 @@
 
 use std::process::ExitCode;
 
-/// One figure, and between which it must lie.
+/// One figure, and the range that it must lie in.
 #[derive(Clone, Debug)]
 pub struct Judged {
     pub statement: &'static str,
-    /// What was run.
+    /// The case that was run.
     pub case: String,
-    /// What the figure is.
+    /// Name of the figure.
     pub figure: &'static str,
     pub measured: f64,
     pub least: f64,
@@ -51,7 +51,7 @@ impl Judged {
 }
 
 /// Prints all, and writes them to the file that the words `--out FILE` name. Status 1 if one does not hold.
-pub fn tell(all: &[Judged]) -> ExitCode {
+pub fn report(all: &[Judged]) -> ExitCode {
     all.iter().for_each(|judged| println!("{}", judged.words()));
     let words: Vec<String> = std::env::args().collect();
     let out = words.iter().position(|word| word == "--out").and_then(|at| words.get(at + 1));

@@ -1,11 +1,11 @@
 //! `pump explain`: each part of a copy alone, what they allow together, the copy itself, and what would help.
 //!
 //! Source to nothing, nothing to sink, nothing over the network to nothing, nothing to nothing, and the first bytes of the
-//! source into a file without a name: short slices in turns, for some seconds in all. What they allow is written down
+//! source into an unnamed temporary file: short slices in turns, for some seconds in all. What they allow is written down
 //! before the copy runs, with the interval that the copy lies in; both are reported. A part that limits is measured again
-//! with what might help it, so that advice comes with its gain, and a copy that was too short is repeated. For all that at
-//! most 4 GiB and one in twenty of the free bytes are written, into files without a name. Must not know: command lines, how
-//! a host is reached, how bytes are moved.
+//! with what might help it, so that advice has a measured gain, and a copy that was too short is repeated. All this writes
+//! at most 4 GiB, and one twentieth of the free bytes, into unnamed temporary files. Must not know: command lines, how a
+//! host is reached, how bytes are moved.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

@@ -57,7 +57,7 @@ pub struct Profile {
     /// By which measure CPU time is counted, in all components: by the process in older profiles.
     #[serde(default)]
     pub cpu_by: CpuBy,
-    /// CPU time of a wake-up, in microseconds: of a source, from one and four requests under way. Null if unknown.
+    /// CPU time of a wake-up, in microseconds, from a source with one and with four requests in flight. Null if unknown.
     pub wakeup_us: Option<f64>,
     /// What each component does.
     pub components: Vec<Component>,
@@ -121,11 +121,11 @@ pub struct Size {
     pub ns_per_byte: f64,
     /// Bandwidth.
     pub bytes_per_second: f64,
-    /// Between which factors of its mean the CPU time of the next run is, in nine of ten; null of fewer than three runs.
+    /// Factors of the mean between which the CPU time of nine of ten next runs lies; null below three runs.
     pub ns_per_byte_next: Option<[f64; 2]>,
-    /// The same of the bandwidth.
+    /// Such factors for the bandwidth.
     pub bytes_per_second_next: Option<[f64; 2]>,
-    /// How often a thread left its CPU to wait, for each request: each time it is woken up again. Null if unknown.
+    /// Voluntary context switches per request: a wake-up follows each. Null if unknown.
     pub waits_per_request: Option<f64>,
 }
 

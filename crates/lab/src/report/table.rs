@@ -52,7 +52,7 @@ impl fmt::Display for StudySummary {
 }
 
 impl StudySummary {
-    /// What the intervals of ratios are.
+    /// Confidence of the intervals of ratios, and how many hold at once.
     pub(crate) fn ratio_interval_words(&self) -> String {
         match self.ratios_at_once {
             0 | 1 => "95 % interval".into(),

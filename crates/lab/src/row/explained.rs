@@ -12,7 +12,7 @@ use crate::judge::stats::{self, MeanInterval};
 
 /// The prediction's goal (issue "The lab"): within so many percent of the copy that follows.
 const WITHIN_PERCENT: f64 = 10.0;
-/// Half of an interval of 90 %, in standard deviations.
+/// Half the width of a 90 % interval, in standard deviations.
 const NINE_OF_TEN: f64 = 1.645;
 
 /// The fields of an explanation's report. The page ROWS.md says what they mean. Rows of older versions lack the intervals
@@ -21,9 +21,9 @@ const NINE_OF_TEN: f64 = 1.645;
 pub struct ExplainedRow {
     /// Speed that the parts allow; null if none could be measured.
     pub predicted_bytes_per_second: Option<f64>,
-    /// The interval in which the copy lies in 9 of 10 cases begins here.
+    /// Lower end of the interval that contains the copy in 9 of 10 cases.
     pub predicted_bytes_per_second_low: Option<f64>,
-    /// It ends here.
+    /// Its upper end.
     pub predicted_bytes_per_second_high: Option<f64>,
     /// Speed of the copy.
     pub observed_bytes_per_second: f64,
@@ -31,9 +31,9 @@ pub struct ExplainedRow {
     pub next_bytes_per_second: Option<f64>,
     /// CPU time that the parts cost for each byte.
     pub predicted_ns_per_byte: Option<f64>,
-    /// The interval of that begins here.
+    /// Lower end of its 90 % interval.
     pub predicted_ns_per_byte_low: Option<f64>,
-    /// It ends here.
+    /// Its upper end.
     pub predicted_ns_per_byte_high: Option<f64>,
     /// CPU time that the copy cost for each byte.
     pub observed_ns_per_byte: f64,
@@ -140,7 +140,7 @@ fn width(kinds: &Kinds<'_>) -> Option<String> {
     ))
 }
 
-/// By how much the predictions are too high, over all and by kind; of a kind that is surely beyond 10 % that is said.
+/// Bias of the predictions, over all and by kind; marks a kind whose whole interval is beyond 10 %.
 fn bias(kinds: &Kinds<'_>) -> Option<String> {
     let mean = |rows: &mut dyn Iterator<Item = &&ExplainedRow>| {
         MeanInterval::from_values(&rows.filter_map(|it| it.bias()).collect::<Vec<_>>())
@@ -156,7 +156,7 @@ fn bias(kinds: &Kinds<'_>) -> Option<String> {
         None => format!("{:+.1} %", percent(it.value)),
     };
     let all = mean(&mut kinds.values().flatten())?;
-    // A file without intervals is of before they were made: there the kinds stay one.
+    // Older rows have no intervals: no bias is printed for them.
     kinds.values().flatten().find_map(|it| it.interval())?;
     let by_kind: Vec<String> = kinds
         .iter()

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Discards come in bursts less than a second apart.
 const REST: Duration = Duration::from_secs(1);
-/// Those of what was just removed are under way when it was synced (ext4: the journal's commit waits for them).
+/// After a sync the discards of removed files are under way (ext4: the journal's commit waits for them).
 const SHORT_REST: Duration = Duration::from_millis(60);
 /// The discards of 4 GiB take 6 s; twenty times that is somebody else's work.
 const WAIT_MAX: Duration = Duration::from_secs(120);
@@ -59,7 +59,7 @@ impl QuietDisk {
         self.wait_at_rest(REST, stop)
     }
 
-    /// The same for what was just removed alone: nothing in flight, and nothing discarded for 60 ms.
+    /// Waits for the discards of removed files alone: nothing in flight, and nothing discarded for 60 ms.
     pub fn wait_discarded(&self, stop: &AtomicBool) -> bool {
         self.wait_at_rest(SHORT_REST, stop)
     }

@@ -1,12 +1,11 @@
-//! Statements on the real clock whose figures the examples keep: `paced` and `growth` (the loop and the engines on ends
-//! that take known times) and `readers` (readers of paced servers). A line has what was measured and between which it
-//! must lie; here it is held against what the statement says.
+//! Statements on the real clock whose figures the example `readers` keeps (readers of paced servers). A line has the
+//! measured figure and the range that it must lie in; here both are checked against the statement.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What a statement allows each of its figures: from, to.
+/// The range that a statement allows each of its figures.
 type Allowed = BTreeMap<(String, String), [f64; 2]>;
 
 struct KeptFigure {

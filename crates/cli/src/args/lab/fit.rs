@@ -70,6 +70,6 @@ pub enum LabModel {
     Crossings,
     /// Time of an application = o + bytes / rate, beside the probe (rows of the study applications)
     Overhead,
-    /// The first request size and the first depth that reach 98 % of the best one's rate (rows of the study depth)
+    /// The smallest request size and depth that reach 98 % of the best rate (rows of the study depth)
     Knee,
 }

@@ -14,10 +14,10 @@ use crate::args::{HOW, OUTPUT, WHAT};
 
 /// Predict a chain from its parts, or a pipeline in simulated time
 ///
-/// With --parts the CPU time of a chain: the sums of its parts' costs. With --profile its bandwidth, too, and the interval
-/// in which nine of ten copies are. With --judge predictions are set against copies. With --pipeline the elapsed time and the
-/// bottleneck of copies between two devices. With --golden the published tables are recomputed and compared with what
-/// was printed.
+/// With --parts the CPU time of a chain: the sums of its parts' costs. With --profile also its bandwidth, and the
+/// interval that contains nine of ten copies. With --judge predictions are compared with copies. With --pipeline the
+/// elapsed time and the bottleneck of copies between two devices. With --golden the published tables are recomputed and
+/// compared with what was printed.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("of").args(["parts", "profile", "judge", "pipeline", "golden"]).required(true))]
 pub struct LabPredictArguments {
@@ -43,7 +43,7 @@ pub struct LabPredictArguments {
 
     /// Set the predictions of a profile against rows of whole copies
     ///
-    /// Rows of parts-and-whole that are younger than the profile: its copies of the chain. Default: none.
+    /// Rows of parts-and-whole that are newer than the profile: their copies of the chain are used. Default: none.
     ///
     /// Example: pump lab predict --profile --chain disk_source,pump,disk_sink --against copies.jsonl
     #[arg(long, value_name = "ROWS", env = "PUMP_AGAINST", help_heading = WHAT, requires = "profile")]
@@ -51,10 +51,10 @@ pub struct LabPredictArguments {
 
     /// Judge predictions by rows that have parts and copies of the same rounds
     ///
-    /// Rows of the study parts-and-whole. Each copy is predicted from the parts, with the interval in which nine of ten
-    /// copies are to be; the errors stand beside those of a copy as the prediction of the next. It holds where the median
-    /// error is at most 1.25 times as large, the worst 1.5 times, and the bias within 5 %; status 1 if one does not.
-    /// Default: none.
+    /// Rows of the study parts-and-whole. Each copy is predicted from the parts, with the interval that should contain
+    /// nine of ten copies. The yardstick is the error if each copy is predicted by the one before it. Predictions hold if
+    /// their median error is at most 1.25 times that, the worst 1.5 times, and the bias is within 5 %; otherwise the
+    /// status is 1. Default: none.
     ///
     /// Example: pump lab predict --judge parts-and-whole.jsonl
     #[arg(long, value_name = "ROWS", env = "PUMP_JUDGE", help_heading = WHAT)]
@@ -62,7 +62,7 @@ pub struct LabPredictArguments {
 
     /// The measure of CPU time
     ///
-    /// Of --judge: soaker, process or machine. Default: as in `pump lab fit` of the same rows.
+    /// For --judge: soaker, process or machine. Default: as in `pump lab fit` of the same rows.
     ///
     /// Example: pump lab predict --judge parts-and-whole.jsonl --cpu machine
     #[arg(long, value_name = "MEASURE", env = "PUMP_CPU", help_heading = HOW, requires = "judge")]

@@ -14,8 +14,8 @@ use crate::args::{HOW, OUTPUT, WHAT};
 /// Measure this machine's parts, to predict copies from
 ///
 /// Runs the parts of the study parts-and-whole in turns, at the request sizes from 32 KiB to 4 MiB, fits what each part
-/// costs per byte and per request, and keeps that with their bandwidths and how far one run is from the next. Half an
-/// hour, less with fewer --repeats; one that was stopped goes on. `pump lab predict --profile` uses it.
+/// costs per byte and per request, and saves that with the bandwidths and the spread between runs. Takes half an
+/// hour, less with fewer --repeats. Run the same command again to resume. `pump lab predict --profile` uses it.
 #[derive(Debug, Args)]
 pub struct LabProfileArguments {
     /// The folder on the disk that is measured

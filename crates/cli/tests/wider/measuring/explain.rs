@@ -25,7 +25,7 @@ use serde_json::Value;
 /// A full run makes so many of each command, in whole rounds.
 const RUNS_OF_A_FULL_RUN: usize = 300;
 
-/// What both commands said of one limit, and what the copy gained without it.
+/// Reports of both commands on one limit, and the gain of the copy without it.
 struct LimitRun {
     explain: Value,
     copy: Value,
@@ -58,7 +58,7 @@ fn ms(ns: &Value) -> u64 {
     ns.as_u64().unwrap_or(0) / 1_000_000
 }
 
-/// What the kernel that sent says of the path.
+/// Figures of the sending kernel on the path.
 fn path_words(network: &Value) -> String {
     let of = |name: &str| network[name].as_u64().unwrap_or(0);
     if of("busy_ns") == 0 {
@@ -77,7 +77,7 @@ fn path_words(network: &Value) -> String {
     )
 }
 
-/// What one run is judged by, in lines.
+/// Figures that one run is judged by, in lines.
 fn in_lines(run: &LimitRun) -> String {
     let of = |report: &Value| {
         let detail = &report["limited_detail"];
@@ -107,7 +107,7 @@ fn in_lines(run: &LimitRun) -> String {
     )
 }
 
-/// What was named and advised so far.
+/// Limits and advice named so far.
 #[derive(Default)]
 struct LimitTables {
     explained: Table,

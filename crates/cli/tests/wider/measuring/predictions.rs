@@ -1,4 +1,4 @@
-//! What `pump explain` predicts beside the copy that follows, where parts share something or change: loopback to the same
+//! Predictions of `pump explain` beside the copy that follows, where parts share something or change: loopback to the same
 //! disk, two hosts with a path of 489 MB/s on one machine, a source of which a part is in the page cache.
 
 use serde_json::Value;

@@ -64,10 +64,10 @@ pub struct SenderStats {
     /// CPUs that its process may use.
     #[n(21)]
     pub cpus: Option<u32>,
-    /// What gives the bytes is the program at the other end of a pipe.
+    /// The bytes come from a program at the other end of a pipe.
     #[n(22)]
     pub reads_a_pipe: Option<bool>,
-    /// Nanoseconds in which it answered about names, summed over all that answered.
+    /// Nanoseconds spent answering requests about names, summed over threads.
     #[n(23)]
     pub names_ns: Option<u64>,
 }
@@ -160,8 +160,8 @@ impl HasCounts for Box<SenderStats> {
         let waits = [source_wait_ns, network_wait_ns, hashing_ns, sealing_ns, rate_wait_ns];
         let others = [not_scheduled_ns, quota_held_ns, names_ns];
         let times = [user_ns, system_ns, kernel_ns, lanes_ns, lanes_cpu_ns];
-        let told = waits.into_iter().chain(times).chain(others).flatten();
+        let optional = waits.into_iter().chain(times).chain(others).flatten();
         let of_path = path.into_iter().flat_map(|path| path.counts());
-        [blocks, bytes].into_iter().chain(told).chain(of_path).chain(spent_ns.into_iter().flatten())
+        [blocks, bytes].into_iter().chain(optional).chain(of_path).chain(spent_ns.into_iter().flatten())
     }
 }

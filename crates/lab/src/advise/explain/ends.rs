@@ -15,7 +15,7 @@ use crate::session::quiet::{QuietDisk, nearest_there};
 
 /// Longer than the discards of what is written here take (0.7 GB/s).
 const QUIET_WITHIN: Duration = Duration::from_secs(5);
-/// The discards of one slice; a disk that others use never comes to rest.
+/// Longest wait for the discards of one slice: a disk that others use is never idle.
 const DISCARDED_WITHIN: Duration = Duration::from_millis(800);
 
 /// One end.

@@ -139,7 +139,7 @@ impl<'case> Bench<'case> {
         }
     }
 
-    /// What may still be written besides the copy.
+    /// Bytes that may still be written besides the copy.
     pub(super) fn may_write(&self) -> u64 {
         let free = match &self.case.target {
             Place::Path(path) => free_bytes(path),

@@ -29,9 +29,9 @@ pub struct Prediction {
     pub predicted_bytes_per_second: f64,
     /// CPU time of both hosts for each byte.
     pub predicted_ns_per_byte: f64,
-    /// Where one next copy lies in nine of ten cases, bytes over time; none of fewer than three rounds.
+    /// The interval that contains nine of ten next copies, bytes over time; `None` below three rounds.
     pub speed_interval: Option<Interval>,
-    /// The same for its CPU time for each byte.
+    /// Such an interval for its CPU time per byte.
     pub cost_interval: Option<Interval>,
     /// Rounds of slices that it was made from.
     pub rounds: usize,
@@ -47,8 +47,8 @@ pub struct Prediction {
     pub stored: StoredPrediction,
 }
 
-/// What the parts allow, by the law in each round: the mean time of the rounds, and where one next copy lies. None if there
-/// are no parts.
+/// Prediction by the law in each round: the mean time of the rounds, and the interval of one next copy. `None` without
+/// parts.
 pub(super) fn predict_rounds(measured: &MeasuredRounds, ends: &CopyEnds) -> Option<Prediction> {
     let prediction = predict(&measured.parts, ends)?;
     let rounds: Vec<Prediction> = measured.rounds.iter().filter_map(|parts| predict(parts, ends)).collect();
@@ -78,7 +78,7 @@ pub(super) fn whole(names: &[PartName], ends: &CopyEnds) -> Option<PartName> {
     })
 }
 
-/// What the parts of one round, or their means, allow; none if there are none.
+/// Prediction from the parts of one round, or from their means; `None` without parts.
 fn predict(parts: &[Part], ends: &CopyEnds) -> Option<Prediction> {
     let names: Vec<PartName> = parts.iter().map(|part| part.name).collect();
     let whole = whole(&names, ends).and_then(|name| parts.iter().find(|part| part.name == name));
@@ -131,8 +131,8 @@ fn apart(parts: &[Part], shared_device: bool, ends: &CopyEnds) -> Vec<(PartName,
     speeds
 }
 
-/// No part is slower than the whole that it is in. Is one as slow, it is what slows the whole; of ends that share a device
-/// none is. A rate is kept by the copy alone.
+/// No part is slower than the whole that it is in. A part that is as slow is what slows the whole, except ends that share
+/// a device. Only the copy itself keeps to a rate limit.
 fn settle_whole(speeds: &mut Vec<(PartName, f64)>, whole: &Part) {
     let speed = whole.bytes_per_second;
     let in_whole = |name: PartName| name != PartName::RateLimit;

@@ -153,7 +153,7 @@ impl Part {
     }
 }
 
-/// What the parts did.
+/// Measurements of all parts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MeasuredRounds {
     /// Each part: means over the rounds.
@@ -223,7 +223,7 @@ pub(super) fn by_round(name: PartName, pairs: &[SlicePair], copy_bytes: Option<u
     pairs.iter().map(part).collect()
 }
 
-/// What the two sizes of slices have in common.
+/// The part of a figure that does not grow with the bytes of a slice.
 fn fixed(pairs: &[SlicePair], figure: impl Fn(&Slice) -> u64) -> f64 {
     let of_pair = |pair: &SlicePair| {
         let short = pair.short.filter(|short| short.bytes < pair.long.bytes)?;

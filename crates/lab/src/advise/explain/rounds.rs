@@ -1,9 +1,9 @@
 //! Alternating short slices of all parts, round after round: what each part did in each of them.
 //!
-//! A part's first slices tell its speed, and how long the next ones may be; they are not counted. A copy that is small
+//! A part's first slices show its speed, and how long the next ones may be; they are not counted. A copy that is small
 //! enough is moved as a whole in each slice: what a file system does with a file of just this size no other slice shows
 //! (ext4: 256 MiB in 1 MiB requests at 0.3 GB/s, 128 and 512 MiB at 2.3 GB/s). A longer one is moved in two sizes, which
-//! tell what a move takes besides its bytes. Must not know: what the parts allow together, how a slice is run.
+//! show the fixed time of a move. Must not know: what the parts allow together, how a slice is run.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -26,16 +26,15 @@ const TIME_MAX: Duration = Duration::from_secs(14);
 /// With 5 rounds the interval is 2.3 standard deviations wide to each side, with 10 it is 1.9, with many 1.6.
 const ROUNDS_MIN: usize = 5;
 const ROUNDS_MAX: usize = 12;
-/// How long a slice is of the whole copy, of parts that the prediction is made of, and of parts that only show which one
-/// limits.
+/// Target times of a slice: of the whole copy, of parts that predict it, of parts that only show which one limits.
 const WHOLE_TIME: Duration = Duration::from_millis(700);
 const PART_TIME: Duration = Duration::from_millis(250);
 const SHOWN_TIME: Duration = Duration::from_millis(100);
-/// A copy that takes up to so many times as long is a slice of itself.
+/// A copy that takes up to this multiple of the target time is moved as a whole.
 const WHOLE_TIMES: f64 = 1.5;
-/// A warm-up that took so many times as long was too long.
+/// A warm-up above this multiple of the target time was too long.
 const SLOWER_MAX: f64 = 2.5;
-/// The first slices: what two of them differ by tells a part that is slow from one that only begins slowly (to look for holes
+/// Sizes of the first slices. Their differences separate a slow part from one that only starts slowly (to look for holes
 /// in 4 GiB of tmpfs takes 0.2 s).
 const TINY_BYTES: u64 = 64 << 10;
 const LITTLE_BYTES: u64 = 1 << 20;
@@ -99,7 +98,7 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
         && is_worth_a_round(bench, &tracks, round, start.elapsed(), kept)
     {
         tracks.retain_mut(|track| {
-            // What was cut short tells nothing.
+            // A slice that was cut short shows nothing.
             let done = if is_stopped() { Ok(()) } else { track.run(bench, &options, round) };
             match done {
                 Err(why) if !is_stopped() => {
@@ -133,7 +132,7 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
 fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut Vec<String>) -> Vec<Track> {
     let mut known: Vec<(Part, FirstSpeed)> = Vec::new();
     for name in ORDER {
-        // What was cut short tells nothing.
+        // A slice that was cut short shows nothing.
         if bench.case.stop.load(Ordering::Relaxed) {
             break;
         }
@@ -196,7 +195,7 @@ fn between(short: &Slice, long: &Slice) -> f64 {
     bytes * 1e9 / ns.max(long.elapsed_ns as f64 * STEP_MIN).max(1.0)
 }
 
-/// There is time and room for one more round, and `kept` is left of the room.
+/// Whether there is time for one more round, and room for it and `kept` bytes more.
 fn is_worth_a_round(bench: &Bench<'_>, tracks: &[Track], round: usize, elapsed: Duration, kept: u64) -> bool {
     let counted = round.saturating_sub(1);
     let written: u64 = tracks.iter().filter(|track| bench.writes(track.name)).map(Track::bytes).sum();
@@ -232,7 +231,7 @@ impl Track {
         let part_max = if is_bound { WRITTEN_BYTES_MAX } else { u64::MAX };
         let by_time = (probed.bytes_per_second * time.as_secs_f64()) as u64;
         let (long_bytes, short_bytes) = sizes(by_time, room, part_max, bench.ends.bytes());
-        // Of a part that only shows whether it limits a second size would tell little.
+        // A second size adds little for a part that only shows whether it limits.
         let short_bytes = short_bytes.filter(|_| !is_shown && name != PartName::Pump);
         Track { name, time, long_bytes, short_bytes, pairs: Vec::new() }
     }
@@ -299,7 +298,7 @@ fn sizes(by_time: u64, room: u64, part_max: u64, copy_bytes: Option<u64>) -> (u6
     }
 }
 
-/// What was measured, by part and by round. Of a part that was cut short in its last round that round does not count.
+/// Collects the measurements by part and by round. A last round that not all parts completed does not count.
 fn settle(measured: &mut MeasuredRounds, tracks: Vec<Track>, ends: &CopyEnds) {
     let count = tracks.iter().map(|track| track.pairs.len()).min().unwrap_or(0);
     let by_track: Vec<Vec<Part>> =

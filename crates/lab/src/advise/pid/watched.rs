@@ -104,7 +104,7 @@ pub struct WatchedFile {
     pub kind: &'static str,
     /// Number of its device, such as `8:1`; none where it lies on no block device.
     pub device: Option<String>,
-    /// Of a pipe the process at its other end, such as `yes (1234)`; none where nobody is seen there.
+    /// The process at the other end of a pipe, such as `yes (1234)`; null if none is seen.
     pub other_process: Option<String>,
     /// How far its position moved.
     pub moved_bytes: u64,

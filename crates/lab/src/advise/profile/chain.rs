@@ -20,13 +20,13 @@ pub struct ChainForecast {
     pub request_size_bytes: u64,
     /// CPU time for a byte.
     pub ns_per_byte: f64,
-    /// Lower end of the interval in which nine of ten copies are, by what rounds differ; null of fewer than three rounds.
+    /// Lower end of the interval that contains nine of ten copies, from the spread of rounds; null below three rounds.
     pub ns_per_byte_low: Option<f64>,
     /// Its upper end.
     pub ns_per_byte_high: Option<f64>,
     /// Bandwidth.
     pub bytes_per_second: f64,
-    /// Lower end of the interval in which nine of ten copies are.
+    /// Lower end of the interval that contains nine of ten copies.
     pub bytes_per_second_low: Option<f64>,
     /// Its upper end.
     pub bytes_per_second_high: Option<f64>,
@@ -43,7 +43,7 @@ pub struct ChainForecast {
 
 /// The component that is in all others.
 const PUMP: &str = "pump";
-/// What a chain between two hosts has.
+/// The component that makes a chain one between two hosts.
 pub(super) const NETWORK: &str = "network";
 const SOURCE: &str = "disk_source";
 const SINK: &str = "disk_sink";
@@ -203,7 +203,7 @@ impl Component {
         self.sizes.iter().find(|it| it.request_size_bytes == size)
     }
 
-    /// What was measured at the nearest size.
+    /// The measurement at the nearest size.
     fn nearest(&self, size: u64) -> Option<&Size> {
         let away = |it: &&Size| ((it.request_size_bytes as f64).ln() - (size as f64).ln()).abs();
         self.sizes.iter().min_by(|one, other| away(one).total_cmp(&away(other)))

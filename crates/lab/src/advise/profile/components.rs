@@ -21,7 +21,7 @@ pub(super) const STUDY: &str = "parts-and-whole";
 struct MeasuredPart {
     command: &'static str,
     component: &'static str,
-    /// Of a copy between two hosts the side that is measured; the other end is null.
+    /// The measured side of a copy between two hosts; the other end is null.
     side: Option<BillHost>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn commands() -> impl Iterator<Item = &'static str> {
     PARTS.iter().map(|part| part.command).chain(FEW_AND_MANY)
 }
 
-/// Nine of ten runs are inside.
+/// Share of the runs inside of an interval.
 const INSIDE: f64 = 0.9;
 
 /// The rows of a command, by request size.
@@ -104,7 +104,7 @@ pub(super) fn largest_runs<'rows>(rows: &'rows [Row], command: &str) -> anyhow::
     let own: Vec<&Row> = rows.iter().filter(|row| row.study == STUDY && is_of(row, command)).collect();
     if let Some(failed) = own.iter().find(|row| !row.is_completed()) {
         let why = failed.message.as_deref().unwrap_or(&failed.outcome);
-        bail!("a run of {STUDY}, command {command}, failed: {why}; mend that, remove its row and go on");
+        bail!("a run of {STUDY}, command {command}, failed: {why}; fix that, remove its row and run again");
     }
     let most = own.iter().map(|row| row.bytes).max();
     by_size(own.into_iter().filter(|row| Some(row.bytes) == most))
@@ -177,8 +177,8 @@ pub(super) fn ns_per_byte(row: &Row, by: CpuBy) -> Option<f64> {
     side_ns_per_byte(row, None, by)
 }
 
-/// The same of one side of a copy between two hosts. The sender's is all that is not the receiver's, so that both add up:
-/// the shell that starts them is the sender's.
+/// CPU time per byte of one side of a copy between two hosts. The sender's is all that is not the receiver's, so that
+/// both add up: the shell that starts them is the sender's.
 pub(super) fn side_ns_per_byte(row: &Row, side: Option<BillHost>, by: CpuBy) -> Option<f64> {
     let receiver = || side_cpu_ns(row, BillHost::Receiver, by);
     let ns = match side {
@@ -189,8 +189,8 @@ pub(super) fn side_ns_per_byte(row: &Row, side: Option<BillHost>, by: CpuBy) -> 
     Some(ns / row.bytes.max(1) as f64)
 }
 
-/// Until all was moved, and synced where it is: what a command takes to start is not part of a bandwidth. The report in
-/// a row is of one program.
+/// Bandwidth until all was moved, and synced where it is: the start of a command is no part of it. The report in a row is
+/// of one program.
 pub(super) fn bytes_per_second(row: &Row) -> f64 {
     let reported = row.synced_ns.or(row.last_done_ns).filter(|_| !is_of(row, TWO_PROGRAMS));
     let ns = reported.unwrap_or(row.elapsed_ns);

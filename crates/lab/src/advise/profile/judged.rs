@@ -18,11 +18,11 @@ use crate::judge::cost::{CpuBy, InputError, relative_error_percent};
 use crate::judge::stats::{Estimate, median};
 use crate::row::Row;
 
-/// The median error of a prediction may be so many times that of the copy before.
+/// Limit of the median error, in multiples of that of the copy before.
 const MEDIAN_TIMES_MAX: f64 = 1.25;
-/// The largest error may be so many times the largest of the copy before.
+/// Limit of the largest error, in multiples of the largest of the copy before.
 const WORST_TIMES_MAX: f64 = 1.5;
-/// Predictions may be off by so many percent in the mean.
+/// Limit of the mean error, in percent.
 const BIAS_PERCENT_MAX: f64 = 5.0;
 /// A bias that is judged lies outside by more than chance (two-sided).
 const ALPHA: f64 = 0.05;
@@ -68,9 +68,10 @@ pub enum CopyFigure {
 pub struct JudgedCopies {
     /// The measure of CPU time, of parts and copies alike.
     pub cpu_by: CpuBy,
-    /// The figures: of each copy and figure the request sizes, the smallest first, and behind them all sizes together.
+    /// For each copy and figure one entry per request size, smallest first, then one for all sizes together.
     pub figures: Vec<JudgedFigure>,
-    /// Whether those of all sizes together hold: of one size with ten copies one of eight does not by chance.
+    /// Whether the entries for all sizes together hold. Of entries for one size (ten copies) one in eight fails by
+    /// chance.
     pub holds: bool,
 }
 
@@ -79,7 +80,7 @@ pub struct JudgedCopies {
 pub struct JudgedFigure {
     /// The copy: a command of the study.
     pub copy: String,
-    /// What of it.
+    /// Its predicted figure.
     pub figure: CopyFigure,
     /// Bytes of a request; null for all sizes together.
     pub request_size_bytes: Option<u64>,
@@ -89,7 +90,7 @@ pub struct JudgedFigure {
     pub observed: Option<f64>,
     /// The prediction.
     pub predicted: Option<f64>,
-    /// Lower end of the interval in which nine of ten copies are to be.
+    /// Lower end of the interval that should contain nine of ten copies.
     pub predicted_low: Option<f64>,
     /// Its upper end.
     pub predicted_high: Option<f64>,
@@ -99,7 +100,7 @@ pub struct JudgedFigure {
     pub error_median_percent: f64,
     /// The largest.
     pub error_worst_percent: f64,
-    /// Median size of the errors of a copy as the prediction of that of the next round.
+    /// Median size of the errors if each copy is predicted by the one of the round before.
     pub next_error_median_percent: f64,
     /// The largest.
     pub next_error_worst_percent: f64,
@@ -110,18 +111,18 @@ pub struct JudgedFigure {
     /// Its upper end.
     pub bias_percent_high: Option<f64>,
     /// Whether the median error is at most 1.25 times that of the copy before, the largest at most 1.5 times its largest,
-    /// and the bias within 5 %: of all sizes together as it is, of one size unless its interval says so.
+    /// and the bias is within 5 %. For one size the bias fails only if its whole interval is outside.
     pub holds: bool,
 }
 
 /// The errors of some copies.
 #[derive(Clone, Debug, Default)]
 struct Errors {
-    /// Of predictions: the logarithms of observed over predicted.
+    /// Logarithms of observed over predicted.
     logarithms: Vec<f64>,
-    /// Of predictions, in percent.
+    /// Errors of the predictions, in percent.
     percent: Vec<f64>,
-    /// Of the copy before.
+    /// Errors of the copy before as a prediction, in percent.
     next_percent: Vec<f64>,
     inside: Option<usize>,
 }
@@ -135,7 +136,7 @@ impl JudgedCopies {
         let mut figures = Vec::new();
         for judged in &JUDGED {
             let copies = largest_runs(rows, judged.command)?;
-            // A file of before has no sides.
+            // Older rows have no `sender` and `receiver`.
             let is_optional = matches!(judged.figure, CopyFigure::SenderCpu | CopyFigure::ReceiverCpu);
             let has_parts = judged.chain.iter().all(|name| parts.component(name).is_some());
             if has_parts || !is_optional && !copies.is_empty() {
@@ -151,7 +152,7 @@ impl JudgedCopies {
     }
 }
 
-/// The rows that are copies of a chain: of the study `parts-and-whole` the largest of its command, of others all.
+/// Copies of a chain: the largest runs of its command in rows of `parts-and-whole`, all rows of other studies.
 pub(super) fn copies_of<'rows>(chain: &[String], rows: &'rows [Row]) -> Vec<&'rows Row> {
     let command = if chain.iter().any(|name| name == NETWORK) { NETWORK_COPY } else { COPY };
     let is_copy = |row: &&Row| row.study != STUDY || is_of(row, command);
@@ -161,7 +162,7 @@ pub(super) fn copies_of<'rows>(chain: &[String], rows: &'rows [Row]) -> Vec<&'ro
 }
 
 impl CopyPrediction {
-    /// By request size, and of all.
+    /// One entry per request size, and one for all.
     fn figures(&self, parts: &Profile, copies: &RowsBySize<'_>) -> anyhow::Result<Vec<JudgedFigure>> {
         let chain: Vec<String> = self.chain.iter().map(|name| name.to_string()).collect();
         let (mut all, mut lines) = (Errors::default(), Vec::new());
@@ -209,7 +210,7 @@ impl Predicted {
     }
 }
 
-/// The values by session, seed and round, in the order of rounds.
+/// The values by seed and round, in that order.
 fn values_by_round(rows: &[&Row], figure: CopyFigure, by: CpuBy) -> Vec<(RoundOfRow, f64)> {
     let value = |row: &&Row| {
         let value = match figure {
@@ -263,7 +264,7 @@ impl Errors {
         self.next_percent.extend(other.next_percent);
     }
 
-    /// `is_all`: of all request sizes, whose bias is known well enough to be taken as it is.
+    /// `is_all`: for all request sizes together, whose bias is known well enough to be judged without its interval.
     fn judged(&self, what: &CopyPrediction, is_all: bool) -> JudgedFigure {
         let worst = |errors: &[f64]| errors.iter().copied().fold(0.0, f64::max);
         let middle = |errors: &[f64]| median(errors).unwrap_or(0.0);

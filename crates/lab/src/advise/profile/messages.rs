@@ -169,8 +169,8 @@ impl JudgedCopies {
         }
         let (held, all) = (judged.figures.iter().filter(|figure| figure.holds).count(), judged.figures.len());
         format!(
-            "{said}error: of the prediction; next copy: of a copy as the prediction of that of the next round. CPU time {}\n\
-             {held} of {all} hold; the word of the whole is that of the lines of all sizes\n",
+            "{said}error: of the prediction; next copy: error if each copy is predicted by the one before. CPU time {}\n\
+             {held} of {all} hold; the result is that of the lines for all sizes\n",
             judged.cpu_by.words()
         )
     }

@@ -260,10 +260,10 @@ fn a_failed_run_makes_no_profile() {
     assert!(error.contains("command pump, failed: it broke"), "{error}");
 }
 
-/// What each side of a copy between two hosts takes: Cb and Cr.
+/// Cb and Cr of each side of a copy between two hosts.
 const SENDER: (f64, f64) = (0.2, 15.0);
 const RECEIVER: (f64, f64) = (0.15, 12.0);
-/// What a wake-up takes, in microseconds.
+/// CPU time of a wake-up, in microseconds.
 const WAKEUP_US: f64 = 4.0;
 
 /// With a bill of the receiver that has this share of the CPU time.

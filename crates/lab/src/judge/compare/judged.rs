@@ -18,7 +18,7 @@ const FACTOR_MAX: f64 = 16.0;
 /// where one pair or session differs from the next by more than so many per cent.
 const STEP_PERCENT_MAX: f64 = 200.0;
 
-/// For a difference of 5 % the needed pairs are told.
+/// The difference for which the number of needed pairs is reported.
 const SMALL_DIFFERENCE: f64 = 0.05;
 
 /// A ratio and what it shows.
@@ -35,8 +35,8 @@ pub struct Judged {
     /// The smallest difference in per cent that as many runs, as noisy as these, show in nine of ten cases; null
     /// without an interval, and where the runs are too few to say.
     pub could_have_shown_percent: Option<f64>,
-    /// So many pairs, as noisy as these and no fewer, show a difference of 5 % in nine of ten cases; null for sessions, and
-    /// where the pairs do not differ.
+    /// Number of pairs, as noisy as these and no fewer, that show a difference of 5 % in nine of ten cases; null for
+    /// sessions, and where the pairs do not differ.
     pub pairs_to_show_5_percent: Option<usize>,
     /// Why there is no verdict.
     pub why: Option<Unjudged>,

@@ -121,7 +121,7 @@ impl Metric {
         }
     }
 
-    /// What a ratio above 1 says of B, with CPU time by this measure.
+    /// Meaning of a ratio above 1 for B, with CPU time by this measure.
     pub fn better(self, by: CpuBy) -> String {
         match self {
             Metric::Elapsed | Metric::ElapsedPerByte => "is faster".into(),

@@ -406,8 +406,8 @@ fn equal_disks_do_not_differ_by_the_number_of_their_rounds() {
             (0..6).flat_map(&mut session).collect()
         };
         let (a, b) = (side("a", 20), side("b", 3));
-        let told = Comparison::by(["a".into(), "b".into()], [&a, &b], by).expect("in proportion");
-        differ += usize::from(differs(told.overall.verdict));
+        let comparison = Comparison::by(["a".into(), "b".into()], [&a, &b], by).expect("in proportion");
+        differ += usize::from(differs(comparison.overall.verdict));
     }
     assert!(differ <= 4, "{differ} of 40");
 }

@@ -1,4 +1,4 @@
-//! How much less sessions say that lie together in time, and how much wider intervals are for it.
+//! How much less sessions that are close in time say, and how much wider intervals are for it.
 //!
 //! Sessions a minute apart resemble each other: in `bench/sessions.jsonl` (one build) by 0.38, two minutes apart by 0.22.
 //! Where the sides took turns (A B A B) both have the same of it. Where all of A came first it looks like a difference,
@@ -9,11 +9,11 @@
 
 use crate::judge::stats::{Estimate, student_quantile};
 
-/// The part of what sessions differ by that neighbours share: what is left a minute and two apart says 0.66.
+/// Share of the variance between sessions that neighbours have in common: correlations at one and two minutes give 0.66.
 const SHARED: f64 = 2.0 / 3.0;
-/// The longest time in which that fades,
+/// Longest time constant of its decay, in seconds.
 const FADES_IN_S_MAX: f64 = 1200.0;
-/// and so many halves of it.
+/// Number of times that it is halved, to try shorter ones.
 const HALVES: i32 = 10;
 /// For how rare a case the widest interval is sought: that of one of five cells.
 const ALPHA: f64 = 0.01;
@@ -21,11 +21,11 @@ const ALPHA: f64 = 0.01;
 /// By what factors an estimate is less certain than that of sessions far apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TurnFactors {
-    /// Of the variance: 1 or more.
+    /// Factor of the variance: 1 or more.
     pub variance: f64,
-    /// Of the degrees of freedom: 1 or less.
+    /// Factor of the degrees of freedom: 1 or less.
     pub freedom: f64,
-    /// Of an interval's width, by both.
+    /// Factor of an interval's width, from both.
     pub width: f64,
 }
 
@@ -48,7 +48,7 @@ impl TurnFactors {
         factors.fold(plain, |widest, it| if it.width > widest.width { it } else { widest })
     }
 
-    /// The estimate as uncertain as it is.
+    /// The estimate with its uncertainty widened by these factors.
     pub fn applied_to(self, estimate: Estimate) -> Estimate {
         let Estimate { center, variance, freedom } = estimate;
         Estimate { center, variance: variance * self.variance, freedom: freedom * self.freedom }
@@ -146,7 +146,7 @@ mod tests {
         assert!(width(&hours(0), &hours(3)) < 1.1);
         let minutes = |day: f64| [0.0, 60.0, 120.0].map(|second| day * 86400.0 + second);
         assert!(width(&minutes(0.0), &minutes(1.0)) > 2.0);
-        // Many sessions of before do not make three of one morning more.
+        // Many earlier sessions do not make three of one morning count more.
         let before: Vec<f64> = (0..20).map(|day| f64::from(day) * 86400.0).collect();
         assert!(width(&before, &minutes(30.0)) > 1.3);
         assert_eq!(width(&[0.0; 3], &[0.0; 3]), 1.0, "rows that do not say their time");

@@ -160,7 +160,7 @@ pub fn estimate(cells: &[&CellUnits<'_>]) -> Option<Estimate> {
     Some(turn_factors(cells).applied_to(Estimate::over_cells(&samples)?))
 }
 
-/// What of its certainty an estimate loses because sessions lie together in time.
+/// Certainty that an estimate loses because sessions are close in time.
 pub fn turn_factors(cells: &[&CellUnits<'_>]) -> TurnFactors {
     let sides = [0, 1].map(|side| {
         let all: BTreeMap<&str, f64> = cells.iter().flat_map(|cell| cell.times[side].clone()).collect();

@@ -44,7 +44,7 @@ impl CpuBy {
         CpuBy::of_sides([rows])
     }
 
-    /// The same of rows that are set against each other: the cells of each side count for themselves.
+    /// The measure for rows that are compared: the cells of each side count separately.
     pub fn of_sides<'rows, Rows: IntoIterator<Item = &'rows Row>>(
         sides: impl IntoIterator<Item = Rows>,
     ) -> Option<CpuBy> {

@@ -1,5 +1,5 @@
-//! Where more stops helping, from rows: the first request size and the first depth that reach 98 % of the best one's
-//! rate, with intervals (statement S9).
+//! Where more stops helping, from rows: the smallest request size and depth that reach 98 % of the best rate, with
+//! intervals (statement S9).
 //!
 //! Must not know: how a run is made.
 
@@ -16,7 +16,7 @@ use crate::judge::stats::{KNEE_SHARE, knee_place, median};
 use crate::row::{DisturbedRows, Row, undisturbed_rows};
 use crate::study::Level;
 
-/// More of them cost memory: what is asked is how few are enough.
+/// Factors that cost memory: the fewest that are enough are sought.
 const FACTORS: [&str; 4] = ["request_size", "depth", "source_depth", "sink_depth"];
 /// Resamples are drawn with this seed, so that the same rows always give the same figures.
 const SEED: u64 = 1;
@@ -51,7 +51,7 @@ pub struct KneeLevel {
 type RoundRates = BTreeMap<(u64, u32), f64>;
 /// The rates of a line, by level.
 type KneeRates = BTreeMap<Level, RoundRates>;
-/// What the cells of a line have in common.
+/// A line of cells: its factor, and the levels that all of them share.
 type KneeLine<'rows> = (&'rows str, BTreeMap<String, Level>);
 
 /// The knees of a file of rows; without disturbed runs, unless they are kept.

@@ -25,7 +25,7 @@ pub struct UnitSample<Unit> {
 /// A unit of one of the samples.
 type SampleUnit<'units, Unit> = (usize, &'units Unit);
 
-/// What a cell adds to the mean over cells.
+/// Contribution of a cell to the mean over cells.
 struct CellShare<'units, Unit> {
     center: f64,
     /// The influences of its units: the variance of the center is the sum of their squares.

@@ -23,7 +23,7 @@ const MANY: usize = 20;
 /// The normal deviate that 19 of 20 lie below: what shows normal values so often shows those with tails in 9 of 10.
 const NINE_OF_TEN: f64 = 1.6449;
 
-/// So many values nobody measures.
+/// More values than anybody measures.
 const COUNT_MAX: usize = 100_000;
 
 /// A mean that is not known exactly.
@@ -121,7 +121,7 @@ impl Estimate {
         self.shown_by_times(1.0, alpha)
     }
 
-    /// The same of a sample so many times as large.
+    /// The distance that a sample `times` as large could have shown.
     ///
     /// The interval of the other sample must not reach 0: t standard errors, and q more, as its center varies. The
     /// standard errors of both samples are estimates as well, and vary by 1 in √(2 × freedom): with the deviate z
@@ -184,8 +184,8 @@ impl Trimmed {
     }
 }
 
-/// Between which factors of their geometric mean the next value lies, in so many of cases: of values above 0 whose
-/// logarithms are spread as those of the next. `None` below three values.
+/// Factors of the geometric mean between which the next value lies with the probability `inside`; the values are above 0,
+/// and their logarithms are normal. `None` below three values.
 pub fn next_factors(values: &[f64], inside: f64) -> Option<[f64; 2]> {
     let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     if logarithms.len() < ESTIMATE_VALUES_MIN || logarithms.iter().any(|value| !value.is_finite()) {

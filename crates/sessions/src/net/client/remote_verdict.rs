@@ -119,7 +119,7 @@ fn is_kept_busy_by_both(report: &Report, given: &SenderStats, cpus: u32) -> bool
     is_one_machine && waited_for_others_ns(1, cpus_ns, both_ns) == 0
 }
 
-/// What the host behind the limit computes.
+/// The largest computation of the host that limits.
 fn computing_of(report: &Report, given: &SenderStats) -> Why {
     if report.limited_detail.host == "sender" {
         let ns = |ns: Option<u64>| ns.unwrap_or(0);

@@ -141,7 +141,7 @@ impl HandleTable {
     /// Performs a request about names and attributes, and gives each answer to `tell` before the next is made: there are
     /// several where one would be too long. A fault is an answer, too.
     pub(crate) fn answer(&self, ask: PeerRequest, tell: Tell<'_>) -> Result<(), NetFault> {
-        // What the connection does not take at once is the path's.
+        // Time in which the connection takes no bytes counts for the path.
         let (start, mut sending) = (Instant::now(), Duration::ZERO);
         let answered = self.answer_request(ask, &mut |answer| {
             let begins = Instant::now();
@@ -157,7 +157,7 @@ impl HandleTable {
         self.names_ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Nanoseconds in which requests about names were answered, all together.
+    /// Nanoseconds spent answering requests about names, summed over threads.
     pub(crate) fn names_ns(&self) -> u64 {
         self.names_ns.load(Ordering::Relaxed)
     }

@@ -14,7 +14,7 @@ struct LimitRow {
     copies: &'static [(CopyWay, CopyShape)],
     /// Part, reason and host: one of these. A star is any; READER and WRITER are the hosts that do.
     right: &'static [&'static str],
-    /// What the advice has: one of these.
+    /// Words of the advice: it has one of these.
     advice: &'static [&'static str],
 }
 

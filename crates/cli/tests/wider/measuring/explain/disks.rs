@@ -6,7 +6,7 @@ use super::scene::{Bench, CopyWay, LimitState, Scene};
 use crate::wider_parts::program;
 use crate::wider_parts::throttle::{Quota, SlowDisk, device_of};
 
-/// What a throttled disk moves in a second.
+/// Rate of a throttled disk.
 const SLOW_BYTES_PER_SECOND: u64 = 8 << 20;
 /// More than any disk here moves.
 const FREE_BYTES_PER_SECOND: u64 = 64 << 30;
@@ -21,7 +21,7 @@ pub(super) fn slow_source(bench: &Bench, _: CopyWay, state: LimitState) -> Optio
     Some(scene.guarded(slow))
 }
 
-/// The same, and all data go through the connection of ssh.
+/// A slow source whose data all go through the connection of ssh.
 pub(super) fn slow_source_within_ssh(bench: &Bench, way: CopyWay, state: LimitState) -> Option<Scene> {
     slow_source(bench, way, state).map(|scene| Scene { flags: vec!["--within-ssh"], ..scene })
 }
@@ -73,7 +73,7 @@ pub(super) fn syncing_sink(bench: &Bench, _: CopyWay, state: LimitState) -> Opti
     })
 }
 
-/// What a group may move in a second.
+/// Rate that a control group may move.
 fn group_bytes_per_second(state: LimitState) -> u64 {
     if state == LimitState::On { SLOW_BYTES_PER_SECOND } else { FREE_BYTES_PER_SECOND }
 }

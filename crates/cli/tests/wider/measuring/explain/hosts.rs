@@ -5,7 +5,7 @@
 use super::scene::{Bench, CopyWay, LimitState, Scene};
 use crate::wider_parts::throttle::{Busy, Quota};
 
-/// Of one CPU, in percent: a host that reads or writes has less of it than a copy in memory.
+/// CPU quotas in percent of one CPU: of a host that reads or writes, and of a copy in memory.
 const HOST_QUOTA: u32 = 5;
 const MEMORY_QUOTA: u32 = 2;
 /// Both of two CPUs.
@@ -52,7 +52,7 @@ fn on_cpu(number: &str) -> Vec<String> {
 
 /// Other programs have the CPU of the copy.
 pub(super) fn busy_here(bench: &Bench, _: CopyWay, state: LimitState) -> Option<Scene> {
-    let scene = Scene { near: on_cpu("0"), ..to_nothing(bench) };
+    let scene = Scene { local_prefix: on_cpu("0"), ..to_nothing(bench) };
     Some(with_others(scene, state))
 }
 
@@ -63,7 +63,7 @@ pub(super) fn busy_there(bench: &Bench, way: CopyWay, state: LimitState) -> Opti
         return None;
     }
     let target = (way == CopyWay::Pull).then(|| "null:".to_owned());
-    let scene = Scene { far: on_cpu("0"), target, ..Scene::new(bench) };
+    let scene = Scene { remote_prefix: on_cpu("0"), target, ..Scene::new(bench) };
     Some(with_others(scene, state))
 }
 
@@ -100,7 +100,7 @@ fn unsafe_scene(bench: &Bench, way: CopyWay, flags: Vec<&'static str>) -> Scene 
 }
 
 /// The server is stopped in the middle, on a path that is fast, but no faster than both ends, so that they are stopped
-/// while they wait for it: one that stops anywhere else cannot tell.
+/// while they wait for it: one that stops anywhere else does not see it.
 pub(super) fn stopped_server(bench: &Bench, way: CopyWay, state: LimitState) -> Option<Scene> {
     const RATE: [&str; 6] = ["rate", "400mbit", "burst", "512kb", "latency", "50ms"];
     let scene = super::paths::shaped(bench, way.sending_side(), &RATE)?;

@@ -88,7 +88,7 @@ impl CopyWay {
 pub(super) enum CopyShape {
     /// One file.
     File,
-    /// One that is eight times as large.
+    /// A file that is eight times as large.
     Large,
     /// As many bytes as the file has, in eight files.
     Tree,
@@ -140,16 +140,16 @@ pub(super) struct Scene {
     /// Flags of the copy, and of `pump serve`.
     pub(super) flags: Vec<&'static str>,
     pub(super) serve_flags: Vec<&'static str>,
-    /// Words before those of the program that is started, and before those of the one that it calls.
-    pub(super) near: Vec<String>,
-    pub(super) far: Vec<String>,
+    /// Words before those of the program that is started, and before those of the remote one.
+    pub(super) local_prefix: Vec<String>,
+    pub(super) remote_prefix: Vec<String>,
     /// Both hosts are on loopback without.
     pub(super) network: Option<Rc<Network>>,
     /// A pipe that is made anew for each run.
     pub(super) pipe: Option<PathBuf>,
     /// The server is stopped in the middle.
     pub(super) is_stopped: bool,
-    /// What undoes the limit.
+    /// Guards that undo the limit when dropped.
     pub(super) guards: Vec<Box<dyn Any>>,
 }
 
@@ -163,8 +163,8 @@ impl Scene {
             target: None,
             flags: Vec::new(),
             serve_flags: Vec::new(),
-            near: Vec::new(),
-            far: Vec::new(),
+            local_prefix: Vec::new(),
+            remote_prefix: Vec::new(),
             network: None,
             pipe: None,
             is_stopped: false,
@@ -179,11 +179,13 @@ impl Scene {
 
     /// The program that reads, or the one that writes, runs behind these words.
     pub(super) fn behind(self, is_here: bool, words: Vec<String>) -> Scene {
-        if is_here { Scene { near: words, ..self } } else { Scene { far: words, ..self } }
+        let (local_prefix, remote_prefix) =
+            if is_here { (words, self.remote_prefix) } else { (self.local_prefix, words) };
+        Scene { local_prefix, remote_prefix, ..self }
     }
 }
 
-/// What the cases share: files, a disk that can be throttled, an sshd, two hosts.
+/// Fixtures of all cases: files, a disk that can be throttled, an sshd, two hosts.
 pub(super) struct Bench {
     pub(super) home: Home,
     pub(super) disk: Mount,
@@ -300,11 +302,11 @@ impl Bench {
 
     /// The program that ssh starts, behind its words.
     fn remote_program(&self, scene: &Scene) -> String {
-        if scene.far.is_empty() {
+        if scene.remote_prefix.is_empty() {
             return PUMP.into();
         }
-        let quoted: Vec<String> = scene.far.iter().map(|word| format!("'{word}'")).collect();
-        let path = self.at("far-pump");
+        let quoted: Vec<String> = scene.remote_prefix.iter().map(|word| format!("'{word}'")).collect();
+        let path = self.at("remote-pump");
         std::fs::write(&path, format!("#!/bin/sh\nexec {} {PUMP} \"$@\"\n", quoted.join(" "))).expect("room");
         program(&["chmod", "+x", &path]);
         path
@@ -312,7 +314,7 @@ impl Bench {
 
     /// `pump` with words on one side.
     fn command(&self, scene: &Scene, side: Side, words: &[&str]) -> Command {
-        let before = if side == Side::Client { &scene.near } else { &scene.far };
+        let before = if side == Side::Client { &scene.local_prefix } else { &scene.remote_prefix };
         let before: Vec<&str> = before.iter().map(String::as_str).chain([PUMP]).collect();
         if let Some(network) = &scene.network {
             return network.command(side, &self.home, &[&before, words].concat());

@@ -1,6 +1,6 @@
 //! The interval that one next copy lies in, from rounds that each predict it.
 //!
-//! Of n values of a normal distribution with mean m and standard deviation s, the next one lies within
+//! Given n values of a normal distribution with mean m and standard deviation s, the next one lies within
 //! m ± t(n - 1) × s × √(1 + 1/n) (Hahn and Meeker, Statistical Intervals, 1991, 4.7). Here the values are logarithms of
 //! speeds, as disturbances multiply. Must not know: what is predicted, how a round is measured.
 
@@ -14,13 +14,13 @@ const ROUNDS_MIN: usize = 3;
 /// The pace of the CPUs and the place of a file change from one copy to the next: no interval is narrower than ± this
 /// (logarithm), however equal the rounds were.
 const HALF_WIDTH_MIN: f64 = 0.015;
-/// The 90 % prediction interval around `center` for one next copy. None of fewer than three rounds.
+/// The 90 % prediction interval around `center` for one next copy. `None` below three rounds.
 ///
 /// A copy that takes as long as many slices might vary less than they do. Rows do not show that: copies that follow each
 /// other by some seconds differ by more than slices within some seconds (of 88 rows of `explain-prediction` 67 copies lay
 /// inside where independent noise was averaged over a copy's slices, 81 where it was not).
 ///
-/// Rounds that drift tell less of their mean. The mean square of successive differences shows that (von Neumann, 1941): for
+/// Rounds that drift say less about their mean. The mean square of successive differences shows that (von Neumann, 1941): for
 /// independent noise half of it is the variance, for drift it is less. What is missing is the correlation r of successive
 /// rounds, and n rounds are worth n × (1 - r) / (1 + r) independent ones (Bartlett, 1935).
 pub(in crate::advise::explain) fn next(rounds: &[f64], center: f64) -> Option<Interval> {
@@ -43,7 +43,7 @@ mod tests {
     use crate::judge::stats::tests::deviate;
     use datapump_engine::sim::Random;
 
-    /// Of 1,000 draws how many next copies lie inside, and the mean width by that of an interval that knows the noise.
+    /// How many of 1,000 next copies lie inside, and the mean width over that of an interval that knows the noise.
     fn coverage(rounds: usize, drift: f64) -> (usize, f64) {
         let (mut inside, mut width) = (0, 0.0);
         for seed in 0..1000 {

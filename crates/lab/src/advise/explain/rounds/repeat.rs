@@ -11,14 +11,14 @@ use crate::advise::explain::ends::End;
 use crate::advise::explain::isolate::{Bench, SliceRange, tuning};
 use crate::advise::explain::part::PartName;
 
-/// What buffers take at once is a part of a copy that is shorter than this.
+/// Buffers take a noticeable part of a copy that is shorter than this.
 const SHORT_NS: u64 = 1_000_000_000;
-/// Less than this is all in buffers for longer.
+/// A smaller copy may be in buffers as a whole, for longer.
 const LARGE_BYTES: u64 = 256 << 20;
 const SHORT_OF_LITTLE_NS: u64 = 3 * SHORT_NS;
 /// A copy that is repeated more often is one of a few KiB: names, not bytes.
 const TIMES_MAX: usize = 64;
-/// Less than this is discarded in no time when it is removed.
+/// Removing a smaller file needs no wait for its discards.
 const WAITED_BYTES: u64 = 16 << 20;
 /// With what it takes between two of them.
 const TIME_MAX: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ pub struct Repeated {
     pub why_not: Option<String>,
 }
 
-/// Whether so much in so little time tells nothing.
+/// Whether a copy of this size and time is too short to show what limits it.
 fn is_short(bytes: u64, elapsed_ns: u64) -> bool {
     elapsed_ns < SHORT_NS || bytes < LARGE_BYTES && elapsed_ns < SHORT_OF_LITTLE_NS
 }
@@ -42,7 +42,7 @@ fn is_short(bytes: u64, elapsed_ns: u64) -> bool {
 /// Repeats a copy that is done and too short; none for any other. Gives the account of all of them.
 pub(in crate::advise::explain) fn repeat(bench: &Bench<'_>, copy: &Report) -> Option<(Repeated, Report)> {
     let is_null = (bench.ends.source, bench.ends.sink) == (End::Null, End::Null);
-    // Of a rate limit the cause is known.
+    // A copy with a rate limit has a known cause.
     let is_explained = is_null || bench.case.options.tuning.bytes_per_second.is_some();
     let is_done = copy.exit_status == Status::Done as i32;
     if is_explained || !is_done || !is_short(copy.bytes_moved, copy.elapsed_ns) {
@@ -57,7 +57,7 @@ pub(in crate::advise::explain) fn repeat(bench: &Bench<'_>, copy: &Report) -> Op
     Some((Repeated { times: reports.len(), elapsed_ns, why_not }, together(&reports)))
 }
 
-/// The part that moves all of the copy into a file without a name.
+/// The part that moves all of the copy into an unnamed temporary file.
 fn part(bench: &Bench<'_>, bytes: u64) -> Result<PartName, String> {
     let name = match (bench.ends.source, bench.ends.sink) {
         (End::Folder, _) => return Err("a folder is not repeated".into()),
@@ -109,7 +109,7 @@ fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option
     }
 }
 
-/// The account of all of them: sums, and the verdict that most of them have; of two that are as frequent the copy's.
+/// One report for all of them: sums, and the most frequent verdict; on a tie the earliest.
 fn together(reports: &[Report]) -> Report {
     let verdict = |report: &Report| -> (LimitedBy, Why) { (report.limited_by, report.limited_detail.why) };
     let count = |of: (LimitedBy, Why)| reports.iter().filter(|report| verdict(report) == of).count();

@@ -9,10 +9,10 @@ use super::{Descriptor, DescriptorKind, Descriptors, STANDARD_ERROR};
 use crate::advise::pid::parse;
 use crate::advise::pid::watched::{Role, WatchedFile};
 
-/// So many processes are looked at.
+/// Limit of the processes looked at.
 const PROCESSES_MAX: usize = 4096;
 
-/// For each pipe, by its name and by whether it is read, who is at the other end: `yes (1234)`.
+/// For each pipe, by its name and by whether it is read, the process at the other end: `yes (1234)`.
 pub type PipeEnds = BTreeMap<(String, bool), String>;
 
 /// Looks for the other ends of the pipes of these processes, but for standard error, which moves no data.
@@ -26,7 +26,7 @@ pub fn pipe_ends(watched: &BTreeMap<u32, Descriptors>) -> PipeEnds {
     let pid = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(pid);
     for pid in processes.filter(|pid| !watched.contains_key(pid)).take(PROCESSES_MAX) {
-        // Of a process that ended meanwhile, or of another user, nothing is known.
+        // Nothing is known of a process that ended meanwhile or belongs to another user.
         for (name, reads) in of_process(pid, &pipes) {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
             if let Some(stat) = stat.as_deref().and_then(parse::stat) {
@@ -60,7 +60,7 @@ fn of_process(pid: u32, pipes: &BTreeSet<(String, bool)>) -> Vec<(String, bool)>
     entries.filter_map(end).collect()
 }
 
-/// Tells each pipe of the list who is at its other end.
+/// Sets the process at the other end of each pipe in the list.
 pub fn name_ends(files: &mut [WatchedFile], ends: &PipeEnds) {
     for ((link, reads), process) in ends {
         let role = if *reads { Role::Source } else { Role::Sink };

@@ -46,7 +46,7 @@ impl SessionModel {
     }
 }
 
-/// What came of verdicts on cells, and of tables of them.
+/// Counts of verdicts on cells, and of tables of them.
 #[derive(Debug, Default)]
 struct Counted {
     verdicts: usize,
