@@ -106,7 +106,7 @@ fn s38_the_kernel_works_by_touched_bytes_for_calls_and_hardly_for_mappings() {
     assert_eq!(printed, levels, "{words}");
 }
 
-/// Of resident data every touch of whole pages is at most as fast by calls, which copy, as by an interface that does not, or
+/// With resident data a touch of whole pages by calls, which copy, is at most as fast as by an interface that does not, or
 /// they are not separable.
 #[test]
 fn s35_what_copies_is_not_faster_than_what_does_not() {
