@@ -224,7 +224,7 @@ impl Comparison {
         if found.is_empty() {
             return Err(NothingInCommon::from_files(&files, &sides));
         }
-        let judged = found.iter().filter(|found| units::estimate(&[&found.units]).is_some()).count();
+        let judged = found.iter().filter(|found| found.units.has_estimate()).count();
         let at_once = if judged > 1 { judged + 1 } else { judged };
         let alpha = ALPHA / at_once.max(1) as f64;
         let turns = warnings::turn_warning(&found.iter().map(|found| &found.units).collect::<Vec<_>>());
@@ -299,7 +299,7 @@ impl<'rows> FoundCell<'rows> {
 }
 
 fn overall(found: &[FoundCell<'_>], by: ComparedBy, alpha: f64) -> Judged {
-    let with_estimate = |found: &&FoundCell<'_>| units::estimate(&[&found.units]).is_some();
+    let with_estimate = |found: &&FoundCell<'_>| found.units.has_estimate();
     let judgeable: Vec<&FoundCell<'_>> = found.iter().filter(with_estimate).collect();
     let all = || found.iter().collect();
     judged(&if judgeable.is_empty() { all() } else { judgeable }, by, alpha)

@@ -39,7 +39,7 @@ impl<'rows> ComparedPairs<'rows> {
 
     /// Whether they are enough for an interval.
     pub fn has_estimate(&self) -> bool {
-        units::estimate(&[&self.units]).is_some()
+        self.units.has_estimate()
     }
 
     /// A's time over B's, with an interval that holds but for a part alpha of all cases. `None` without pairs.

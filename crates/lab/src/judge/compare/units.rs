@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::Metric;
 use super::turns::TurnFactors;
 use crate::judge::cost::CpuBy;
-use crate::judge::stats::{Estimate, UnitSample, mean, median, trimmed_mean};
+use crate::judge::stats::{ESTIMATE_VALUES_MIN, Estimate, UnitSample, mean, median, trimmed_mean};
 use crate::row::Row;
 
 /// The units that are compared.
@@ -146,6 +146,11 @@ impl<'rows> CellUnits<'rows> {
     /// The differences of pairs.
     pub fn differences(&self) -> Vec<f64> {
         self.samples[0].values.values().copied().collect()
+    }
+
+    /// Whether they are enough for an interval.
+    pub fn has_estimate(&self) -> bool {
+        self.samples.iter().all(|sample| sample.values.len() >= ESTIMATE_VALUES_MIN)
     }
 
     /// The number of pairs; 0 of sessions.

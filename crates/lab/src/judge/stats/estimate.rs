@@ -24,7 +24,9 @@ const MANY: usize = 20;
 const NINE_OF_TEN: f64 = 1.6449;
 
 /// More values than anybody measures.
-const COUNT_MAX: usize = 100_000;
+const COUNT_MAX: f64 = 1e5;
+/// Steps that find a number of values.
+const COUNT_STEPS: usize = 5;
 
 /// A mean that is not known exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,16 +141,14 @@ impl Estimate {
     /// How many values, as noisy as the `count` that this is of and no fewer, show such a distance from 0 in nine of ten
     /// cases. `None` above [`COUNT_MAX`].
     pub fn count_to_show(self, distance: f64, count: usize, alpha: f64) -> Option<usize> {
-        let shows = |some: usize| {
-            let shown = self.shown_by_times(some as f64 / count as f64, alpha);
-            shown.is_some_and(|shown| shown <= distance)
-        };
-        let (mut too_few, mut enough) = (count - 1, COUNT_MAX);
-        while enough - too_few > 1 {
-            let middle = usize::midpoint(too_few, enough);
-            if shows(middle) { enough = middle } else { too_few = middle }
+        let shown = |some: f64| self.shown_by_times(some / count as f64, alpha);
+        let least = count as f64;
+        let mut some = least;
+        // What is shown falls with the root of the number, and a little faster: the steps soon are below one.
+        for _ in 0..COUNT_STEPS {
+            some = (some * (shown(some)? / distance).powi(2)).max(least);
         }
-        (enough < COUNT_MAX).then_some(enough)
+        (some < COUNT_MAX).then_some(some.ceil() as usize)
     }
 }
 
