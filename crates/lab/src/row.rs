@@ -20,6 +20,7 @@ mod form;
 mod read;
 mod reader;
 mod session;
+mod session_round;
 
 pub use disturbance::{Disturbance, DisturbedRows, undisturbed, undisturbed_rows};
 pub use explained::{ExplainedRow, words as explained_words};
@@ -28,6 +29,7 @@ pub(crate) use file::{rows_of, with_losses};
 pub(crate) use read::BYTE_ORDER_MARK;
 pub use reader::ReaderRow;
 pub(crate) use session::name_sessions;
+pub(crate) use session_round::SessionRound;
 
 /// Version of the form: a row of it has all fields of [`Row`] and no others. A new field makes a new version.
 pub const VERSION: u32 = 2;

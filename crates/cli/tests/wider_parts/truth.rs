@@ -95,6 +95,7 @@ impl Table {
         let all: u64 = self.named.values().map(|(times, _)| times).sum();
         let wrong: u64 = self.named.values().filter(|(_, is_right)| !is_right).map(|(times, _)| times).sum();
         eprintln!("{wrong} of {all} are wrong");
+        assert!(all > 0, "no case was run");
         if all >= RUNS_OF_A_FULL_RUN {
             assert!(wrong <= all / 20, "{wrong} of {all} are wrong");
         }

@@ -36,7 +36,7 @@ pub use facts::ComparedFact;
 pub use judged::{Judged, Unjudged};
 pub use metric::Metric;
 pub use normalise::{NoProportion, Normalise};
-pub(crate) use pairs::{ComparedPairs, PairedRun};
+pub(crate) use pairs::ComparedPairs;
 pub(crate) use text::judged_words;
 pub use units::ComparedBy;
 use units::{CellUnits, CellValues};

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::judge::compare::{ALPHA, ComparedPairs, Judged, PairedRun};
+use crate::judge::compare::{ALPHA, ComparedPairs, Judged};
 use crate::judge::cost::{CpuBy, cpu_ns};
 use crate::judge::drift::Drift;
 use crate::judge::stages::{StagePair, stage_pairs};
 use crate::judge::stats::{self, ComparisonVerdict, Interval};
-use crate::row::{DisturbedRows, Row, explained_words, name_sessions};
+use crate::row::{DisturbedRows, Row, SessionRound, explained_words, name_sessions};
 use crate::study::{COMMAND, CONTROL, Level};
 
 const GIB: f64 = (1_u64 << 30) as f64;
@@ -368,7 +368,7 @@ fn run_again<'cells, 'rows>(
 
 impl<'rows> FoundRatio<'rows> {
     /// Runs without a partner, each with its cell.
-    fn single(&self) -> impl Iterator<Item = (&'rows Levels, PairedRun<'rows>)> {
+    fn single(&self) -> impl Iterator<Item = (&'rows Levels, SessionRound<'rows>)> {
         let of_side = |side: usize| self.pairs.single[side].iter().map(move |run| (self.cells[side], *run));
         of_side(0).chain(of_side(1))
     }

@@ -16,7 +16,7 @@ use super::components::{RowsBySize, STUDY, bytes_per_second, is_of, largest_runs
 use super::{ChainForecast, Profile, of_rows};
 use crate::judge::cost::{CpuBy, InputError, relative_error_percent};
 use crate::judge::stats::{Estimate, median};
-use crate::row::Row;
+use crate::row::{Row, SessionRound};
 
 /// Limit of the median error, in multiples of that of the copy before.
 const MEDIAN_TIMES_MAX: f64 = 1.25;
@@ -210,37 +210,24 @@ impl Predicted {
     }
 }
 
-/// The values by seed and round, in that order.
-fn values_by_round(rows: &[&Row], figure: CopyFigure, by: CpuBy) -> Vec<(RoundOfRow, f64)> {
-    let value = |row: &&Row| {
+/// The values by round, in that order.
+fn values_by_round<'rows>(rows: &[&'rows Row], figure: CopyFigure, by: CpuBy) -> Vec<(SessionRound<'rows>, f64)> {
+    let value = |row: &&'rows Row| {
         let value = match figure {
             CopyFigure::Bandwidth => bytes_per_second(row),
             CopyFigure::Cpu => side_ns_per_byte(row, None, by)?,
             CopyFigure::SenderCpu => side_ns_per_byte(row, Some(BillHost::Sender), by)?,
             CopyFigure::ReceiverCpu => side_ns_per_byte(row, Some(BillHost::Receiver), by)?,
         };
-        Some((RoundOfRow { seed: row.seed, round: row.repeat }, value))
+        Some((SessionRound::of_row(row), value))
     };
-    let mut values: Vec<(RoundOfRow, f64)> = rows.iter().filter_map(value).collect();
+    let mut values: Vec<(SessionRound<'rows>, f64)> = rows.iter().filter_map(value).collect();
     values.sort_by_key(|(round, _)| *round);
     values
 }
 
-/// A round of a study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct RoundOfRow {
-    seed: u64,
-    round: u32,
-}
-
-impl RoundOfRow {
-    fn is_before(self, other: RoundOfRow) -> bool {
-        self.seed == other.seed && self.round + 1 == other.round
-    }
-}
-
 impl Errors {
-    fn of(values: &[(RoundOfRow, f64)], predicted: &Predicted) -> Errors {
+    fn of(values: &[(SessionRound<'_>, f64)], predicted: &Predicted) -> Errors {
         let error = |observed: f64, predicted: f64| relative_error_percent(observed, predicted).map(f64::abs);
         let next = values.windows(2).filter(|pair| pair[0].0.is_before(pair[1].0));
         let is_inside =

@@ -9,17 +9,14 @@ use super::metric::Metric;
 use super::units::{self, CellUnits, CellValues, ComparedBy};
 use crate::judge::cost::CpuBy;
 use crate::judge::stats::mean;
-use crate::row::Row;
-
-/// A session, a seed and a round.
-pub(crate) type PairedRun<'rows> = (&'rows str, u64, u32);
+use crate::row::{Row, SessionRound};
 
 /// Pairs of runs of two cells, by their time.
 #[derive(Debug)]
 pub(crate) struct ComparedPairs<'rows> {
     units: CellUnits<'rows>,
     /// Runs of A and of B without a partner.
-    pub single: [Vec<PairedRun<'rows>>; 2],
+    pub single: [Vec<SessionRound<'rows>>; 2],
 }
 
 impl<'rows> ComparedPairs<'rows> {

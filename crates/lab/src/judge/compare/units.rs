@@ -16,7 +16,7 @@ use super::Metric;
 use super::turns::TurnFactors;
 use crate::judge::cost::CpuBy;
 use crate::judge::stats::{ESTIMATE_VALUES_MIN, Estimate, UnitSample, mean, median, trimmed_mean};
-use crate::row::Row;
+use crate::row::{Row, SessionRound};
 
 /// The units that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -28,13 +28,13 @@ pub enum ComparedBy {
     Sessions,
 }
 
-/// A session, and a seed and round of it where these are units.
-type Unit<'rows> = (&'rows str, Option<(u64, u32)>);
+/// A session, and its round where rounds are units.
+type Unit<'rows> = (&'rows str, Option<SessionRound<'rows>>);
 
 /// The values of a cell, by session, seed and round.
 #[derive(Debug, Default)]
 pub struct CellValues<'rows> {
-    values: BTreeMap<(&'rows str, u64, u32), Vec<f64>>,
+    values: BTreeMap<SessionRound<'rows>, Vec<f64>>,
     /// When the runs of each session began, in seconds.
     times: BTreeMap<&'rows str, Vec<f64>>,
     /// The variances that the logarithms have by rounding.
@@ -72,7 +72,7 @@ impl<'rows> CellValues<'rows> {
         let mut found = CellValues::default();
         for row in rows.iter().filter(|row| row.is_completed()) {
             if let Some(value) = metric.value_in(row, cpu_by) {
-                found.values.entry((&row.session, row.seed, row.repeat)).or_default().push(value);
+                found.values.entry(SessionRound::of_row(row)).or_default().push(value);
                 found.times.entry(&row.session).or_default().push(seconds(row));
                 found.roundings.push(metric.rounding_in(row, cpu_by));
             }
@@ -91,7 +91,7 @@ impl<'rows> CellValues<'rows> {
     }
 
     /// Their sessions, seeds and rounds.
-    pub fn runs(&self) -> impl Iterator<Item = &(&'rows str, u64, u32)> {
+    pub fn runs(&self) -> impl Iterator<Item = &SessionRound<'rows>> {
         self.values.keys()
     }
 
@@ -134,7 +134,7 @@ impl<'rows> CellUnits<'rows> {
             ComparedBy::Pairs => {
                 let pair = |(run, ours): (&(&'rows str, u64, u32), &Vec<f64>)| {
                     let difference = mean(&logarithms(ours))? - mean(&logarithms(b.values.get(run)?))?;
-                    Some(((run.0, Some((run.1, run.2))), difference))
+                    Some(((run.session, Some(*run)), difference))
                 };
                 let values = a.values.iter().filter_map(pair).collect();
                 let rounding = a.rounding() + b.rounding();

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::judge::cost::InputError;
 use crate::judge::stats::{KNEE_SHARE, knee_place, median};
-use crate::row::{DisturbedRows, Row, undisturbed_rows};
+use crate::row::{DisturbedRows, Row, SessionRound, undisturbed_rows};
 use crate::study::Level;
 
 /// Factors that cost memory: the fewest that are enough are sought.
@@ -47,10 +47,10 @@ pub struct KneeLevel {
     pub bytes_per_second: f64,
 }
 
-/// Rates by round: its seed and number.
-type RoundRates = BTreeMap<(u64, u32), f64>;
+/// Rates by round.
+type RoundRates<'rows> = BTreeMap<SessionRound<'rows>, f64>;
 /// The rates of a line, by level.
-type KneeRates = BTreeMap<Level, RoundRates>;
+type KneeRates<'rows> = BTreeMap<Level, RoundRates<'rows>>;
 /// A line of cells: its factor, and the levels that all of them share.
 type KneeLine<'rows> = (&'rows str, BTreeMap<String, Level>);
 
@@ -68,7 +68,7 @@ pub fn knees(path: &Path, keep_disturbed: bool) -> anyhow::Result<(Vec<Knee>, Di
 }
 
 fn knees_of(rows: &[Row]) -> Vec<Knee> {
-    let mut lines: BTreeMap<KneeLine<'_>, KneeRates> = BTreeMap::new();
+    let mut lines: BTreeMap<KneeLine<'_>, KneeRates<'_>> = BTreeMap::new();
     let is_timed =
         |row: &&Row| row.is_completed() && row.soaked_ns.is_none() && row.bytes > 0 && row.elapsed_ns > 0;
     for row in rows.iter().filter(is_timed) {
@@ -76,7 +76,7 @@ fn knees_of(rows: &[Row]) -> Vec<Knee> {
             let mut asked = row.asked.clone();
             let Some(level) = asked.remove(factor).filter(|level| level.value().is_some()) else { continue };
             let rates = lines.entry((factor, asked)).or_default().entry(level).or_default();
-            rates.insert((row.seed, row.repeat), rate(row));
+            rates.insert(SessionRound::of_row(row), rate(row));
         }
     }
     lines.into_iter().filter_map(|((factor, asked), rates)| knee(factor, asked, &rates)).collect()
@@ -88,15 +88,15 @@ fn rate(row: &Row) -> f64 {
     report.map_or(row.bytes as f64 * 1e9 / row.elapsed_ns as f64, |report| report.bytes_per_second())
 }
 
-fn knee(factor: &str, asked: BTreeMap<String, Level>, rates: &KneeRates) -> Option<Knee> {
-    let mut levels: Vec<(&Level, &RoundRates)> = rates.iter().collect();
+fn knee(factor: &str, asked: BTreeMap<String, Level>, rates: &KneeRates<'_>) -> Option<Knee> {
+    let mut levels: Vec<(&Level, &RoundRates<'_>)> = rates.iter().collect();
     if levels.len() < 2 {
         return None;
     }
     levels.sort_by(|(one, _), (other, _)| one.by_value(other));
-    let has_all = |round: &&(u64, u32)| levels.iter().all(|(_, rates)| rates.contains_key(round));
-    let rounds: BTreeSet<&(u64, u32)> = levels[0].1.keys().filter(has_all).collect();
-    let of_rounds = |rates: &RoundRates| rounds.iter().map(|round| rates[round]).collect();
+    let has_all = |round: &&SessionRound<'_>| levels.iter().all(|(_, rates)| rates.contains_key(round));
+    let rounds: BTreeSet<&SessionRound<'_>> = levels[0].1.keys().filter(has_all).collect();
+    let of_rounds = |rates: &RoundRates<'_>| rounds.iter().map(|round| rates[round]).collect();
     let rates: Vec<Vec<f64>> = levels.iter().map(|(_, rates)| of_rounds(rates)).collect();
     let place = knee_place(&rates, SEED)?;
 
