@@ -187,7 +187,8 @@ fn suites(steps: &mut Steps, root: &Path, extent: &Extent) -> Result<()> {
     let fuzzes = install::fuzzer(steps)?;
     wider(steps, root, extent, fuzzes)?;
     long(steps, extent)?;
-    let line = format!("RUST_TEST_THREADS={THREADS} cargo test --no-fail-fast -p fuse-tests");
+    let variables = of_extent(extent);
+    let line = format!("RUST_TEST_THREADS={THREADS} {variables} cargo test --no-fail-fast -p fuse-tests");
     steps.run(&of_the_program("tests with a file system of their own", &line, (root, extent)))?;
     if fuzzes {
         fuzz(steps, extent)?;
