@@ -1,6 +1,6 @@
 //! The table: each limit with the copies that it bounds, what is right to name, and what is right to advise.
 
-use super::scene::CopyShape::{File, Large, Names, Null, Tree};
+use super::scene::CopyShape::{File, Large, Null, Tree};
 use super::scene::CopyWay::{Local, Pull, Push, SshPull, SshPush};
 use super::scene::{Bench, CopyShape, CopyWay, LimitState, Scene};
 use super::{disks, hosts, paths, programs};
@@ -236,7 +236,7 @@ const ROWS: &[LimitRow] = &[
     LimitRow {
         what: "one request at a time",
         limit: paths::distance,
-        copies: &[(Push, File), (Pull, File), (Push, Names), (Pull, Names)],
+        copies: &[(Push, File), (Pull, File)],
         right: &["network/round trips/*"],
         advice: &["--source-depth", "--connections"],
     },
@@ -272,7 +272,7 @@ const ROWS: &[LimitRow] = &[
         what: "stopped server that reads",
         limit: hosts::stopped_server,
         copies: &[(Pull, File)],
-        right: &["network/peer/*"],
-        advice: &["See what keeps pump from running"],
+        right: &["network/*/*"],
+        advice: &["See what keeps pump from running", "A path with more bandwidth would help"],
     },
 ];

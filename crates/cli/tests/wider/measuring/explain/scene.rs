@@ -25,8 +25,6 @@ pub(super) const FILE_BYTES: usize = 24 * MIB;
 const TREE_FILES: usize = 8;
 /// Where nothing but a CPU is to be slow: more bytes.
 const LARGE_BYTES: usize = 192 * MIB;
-const SMALL_FILES: usize = 400;
-const SMALL_BYTES: usize = 1000;
 /// An explanation writes at most one part in twenty of what is free: enough for the file.
 const ROOM_MEBIBYTES: u64 = 2048;
 /// For how long a server is stopped: longer than the copy takes beside it.
@@ -92,8 +90,6 @@ pub(super) enum CopyShape {
     Large,
     /// As many bytes as the file has, in eight files.
     Tree,
-    /// Small files.
-    Names,
     /// Null bytes, as many as this says.
     Null(&'static str),
 }
@@ -105,7 +101,6 @@ impl CopyShape {
             CopyShape::File => "big",
             CopyShape::Large => "large",
             CopyShape::Tree => "tree",
-            CopyShape::Names => "names",
             CopyShape::Null(words) => words,
         }
     }
@@ -115,7 +110,6 @@ impl CopyShape {
             CopyShape::File => "file",
             CopyShape::Large => "large file",
             CopyShape::Tree => "tree",
-            CopyShape::Names => "small files",
             CopyShape::Null(_) => "null",
         }
     }
@@ -342,18 +336,13 @@ fn without<'words>(flags: &[&'words str], more: &[&str]) -> Vec<&'words str> {
     kept
 }
 
-/// A file, a tree, and small files.
+/// A file and a tree.
 fn make_sources(folder: &Path) {
     let at = |name: &str| folder.join(name).display().to_string();
     with_content(&at("big"), FILE_BYTES, 1);
-    for name in ["tree", "names"] {
-        std::fs::create_dir(at(name)).expect("room");
-    }
+    std::fs::create_dir(at("tree")).expect("room");
     for number in 0..TREE_FILES {
         with_content(&at(&format!("tree/{number}")), FILE_BYTES / TREE_FILES, number as u64);
-    }
-    for number in 0..SMALL_FILES {
-        with_content(&at(&format!("names/{number}")), SMALL_BYTES, number as u64);
     }
 }
 
