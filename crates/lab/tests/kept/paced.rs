@@ -61,6 +61,26 @@ fn check(name: &str, counts: &[(&str, usize)], said: impl Fn(&KeptFigure) -> [f6
 
 const FIVE_PERCENT: [f64; 2] = [0.95, 1.05];
 
+/// S7: M7 give or take one. S8: the closed form to 5 %.
+#[test]
+fn s7_s8_paced_ends_on_the_real_clock() {
+    check("paced.ndjson", &[("S7", 3), ("S8", 6)], |kept| match &*kept.statement {
+        "S7" => {
+            let (latency_us, mb_per_s) = swept(&kept.case);
+            let needed = (1.0 + mb_per_s * latency_us / 65_536.0).ceil();
+            [needed - 1.0, needed + 1.0]
+        }
+        _ => FIVE_PERCENT,
+    });
+}
+
+/// Latency and bandwidth of a case like "source of 2000 us, 60 MB/s, …".
+fn swept(case: &str) -> (f64, f64) {
+    let words: Vec<&str> = case.split(' ').collect();
+    let number = |at: usize| words[at].parse().expect("a number");
+    (number(2), number(4))
+}
+
 /// In five stages, with 1, 5, 10 and 20 readers. S40: max(R1, n D) and a plateau of size / D, to 5 %. S41: D to 3 %.
 /// S42: 1.33 times one reader's latency at most, 0.75 of n times its rate at least.
 #[test]
