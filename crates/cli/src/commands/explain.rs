@@ -86,7 +86,8 @@ fn perform(arguments: &ExplainArguments, sources: Vec<Place>, target: Place, out
     };
     let mut explained = explained(&case, &mover, &tell);
     trace.settle(&mut explained.report, output);
-    if case.stop.load(Ordering::Relaxed) {
+    // Behind a copy that is done a stop ends the explanation alone.
+    if case.stop.load(Ordering::Relaxed) && explained.report.exit_status != Status::Done as i32 {
         explained.report.exit_status = Status::Interrupted as i32;
     }
     output.explained(&explained);

@@ -23,7 +23,7 @@ impl SessionRound<'_> {
 
     /// Whether `other` is the next round of the same session.
     pub fn is_before(self, other: SessionRound<'_>) -> bool {
-        SessionRound { round: self.round + 1, ..self } == other
+        self.round < other.round && SessionRound { round: other.round - 1, ..other } == self
     }
 }
 
@@ -33,7 +33,8 @@ mod tests {
 
     #[test]
     fn the_next_round_is_one_of_the_same_session_and_seed() {
-        let row = |session: &str, seed, repeat| Row { session: session.into(), seed, repeat, ..Row::default() };
+        let row =
+            |session: &str, seed, repeat| Row { session: session.into(), seed, repeat, ..Row::default() };
         let first = row("a", 1, 4);
         for (what, other, is_next) in [
             ("the next", row("a", 1, 5), true),

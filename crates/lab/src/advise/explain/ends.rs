@@ -97,6 +97,14 @@ impl CopyEnds {
         self.copy_bytes
     }
 
+    /// Whether the source is what it was at first: a pipe in the place of a file would lose what is read from it.
+    pub(super) fn has_same_source(&self, case: &Case) -> bool {
+        match (&case.sources[..], self.source) {
+            ([source], End::File(_)) => source_of(source) == self.source,
+            _ => true,
+        }
+    }
+
     /// Lets the disk come to rest after what was written and removed.
     pub(super) fn wait_quiet(&self, stop: &AtomicBool) {
         if let Some(disk) = &self.disk {

@@ -158,6 +158,9 @@ impl<'case> Bench<'case> {
         options: &Options,
         range: SliceRange,
     ) -> Result<Slice, String> {
+        if !self.ends.has_same_source(self.case) {
+            return Err(alone(name, "the source is another file by now"));
+        }
         let moved = self.run(name, options, range);
         let slice = Slice::from_report(&moved.report);
         if self.writes(name) {

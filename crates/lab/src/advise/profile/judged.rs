@@ -211,7 +211,11 @@ impl Predicted {
 }
 
 /// The values by round, in that order.
-fn values_by_round<'rows>(rows: &[&'rows Row], figure: CopyFigure, by: CpuBy) -> Vec<(SessionRound<'rows>, f64)> {
+fn values_by_round<'rows>(
+    rows: &[&'rows Row],
+    figure: CopyFigure,
+    by: CpuBy,
+) -> Vec<(SessionRound<'rows>, f64)> {
     let value = |row: &&'rows Row| {
         let value = match figure {
             CopyFigure::Bandwidth => bytes_per_second(row),

@@ -139,7 +139,7 @@ impl Estimate {
     }
 
     /// How many values, as noisy as the `count` that this is of and no fewer, show such a distance from 0 in nine of ten
-    /// cases. `None` above [`COUNT_MAX`].
+    /// cases. `None` above 100,000.
     pub fn count_to_show(self, distance: f64, count: usize, alpha: f64) -> Option<usize> {
         let shown = |some: f64| self.shown_by_times(some / count as f64, alpha);
         let least = count as f64;
