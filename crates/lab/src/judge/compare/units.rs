@@ -106,8 +106,8 @@ impl<'rows> CellValues<'rows> {
 
     fn by_session(&self) -> UnitSample<Unit<'rows>> {
         let mut sessions: BTreeMap<Unit<'rows>, Vec<f64>> = BTreeMap::new();
-        for ((session, ..), values) in &self.values {
-            sessions.entry((session, None)).or_default().extend(logarithms(values));
+        for (run, values) in &self.values {
+            sessions.entry((run.session, None)).or_default().extend(logarithms(values));
         }
         let center = |(unit, values): (_, Vec<f64>)| Some((unit, trimmed_mean(&values)?));
         UnitSample { values: sessions.into_iter().filter_map(center).collect(), rounding: self.rounding() }
@@ -132,7 +132,7 @@ impl<'rows> CellUnits<'rows> {
                 times: sides.map(CellValues::session_times),
             },
             ComparedBy::Pairs => {
-                let pair = |(run, ours): (&(&'rows str, u64, u32), &Vec<f64>)| {
+                let pair = |(run, ours): (&SessionRound<'rows>, &Vec<f64>)| {
                     let difference = mean(&logarithms(ours))? - mean(&logarithms(b.values.get(run)?))?;
                     Some(((run.session, Some(*run)), difference))
                 };
