@@ -144,7 +144,7 @@ impl Estimate {
         let shown = |some: f64| self.shown_by_times(some / count as f64, alpha);
         let least = count as f64;
         let mut some = least;
-        // What is shown falls with the root of the number, and a little faster: the steps soon are below one.
+        // The smallest distance shown falls with the root of the number, and a little faster: five steps are enough.
         for _ in 0..COUNT_STEPS {
             some = (some * (shown(some)? / distance).powi(2)).max(least);
         }
