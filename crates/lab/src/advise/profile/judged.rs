@@ -223,7 +223,7 @@ fn values_by_round<'rows>(
             CopyFigure::SenderCpu => side_ns_per_byte(row, Some(BillHost::Sender), by)?,
             CopyFigure::ReceiverCpu => side_ns_per_byte(row, Some(BillHost::Receiver), by)?,
         };
-        Some((SessionRound::of_row(row), value))
+        (value.is_finite() && value > 0.0).then_some((SessionRound::of_row(row), value))
     };
     let mut values: Vec<(SessionRound<'rows>, f64)> = rows.iter().filter_map(value).collect();
     values.sort_by_key(|(round, _)| *round);
@@ -232,20 +232,25 @@ fn values_by_round<'rows>(
 
 impl Errors {
     fn of(values: &[(SessionRound<'_>, f64)], predicted: &Predicted) -> Errors {
-        let error = |observed: f64, predicted: f64| relative_error_percent(observed, predicted).map(f64::abs);
+        // Beside a prediction that is not positive no error is large enough.
+        let error = |observed: f64, predicted: f64| {
+            relative_error_percent(observed, predicted).map_or(f64::INFINITY, f64::abs)
+        };
+        let logarithm =
+            |(_, value): &(_, f64)| Some((value / predicted.value).ln()).filter(|it| it.is_finite());
         let next = values.windows(2).filter(|pair| pair[0].0.is_before(pair[1].0));
         let is_inside =
             |[low, high]: [f64; 2]| values.iter().filter(|(_, value)| (low..=high).contains(value)).count();
         Errors {
-            logarithms: values.iter().map(|(_, value)| (value / predicted.value).ln()).collect(),
-            percent: values.iter().filter_map(|(_, value)| error(*value, predicted.value)).collect(),
-            next_percent: next.filter_map(|pair| error(pair[1].1, pair[0].1)).collect(),
+            logarithms: values.iter().filter_map(logarithm).collect(),
+            percent: values.iter().map(|(_, value)| error(*value, predicted.value)).collect(),
+            next_percent: next.map(|pair| error(pair[1].1, pair[0].1)).collect(),
             inside: predicted.interval.map(is_inside),
         }
     }
 
     fn add(&mut self, other: Errors) {
-        self.inside = match (self.logarithms.is_empty(), self.inside, other.inside) {
+        self.inside = match (self.percent.is_empty(), self.inside, other.inside) {
             (true, _, inside) => inside,
             (false, Some(inside), Some(more)) => Some(inside + more),
             _ => None,
@@ -277,7 +282,7 @@ impl Errors {
             copy: what.command.into(),
             figure: what.figure,
             request_size_bytes: None,
-            n: self.logarithms.len(),
+            n: self.percent.len(),
             observed: None,
             predicted: None,
             predicted_low: None,
@@ -293,6 +298,24 @@ impl Errors {
             holds: error_median_percent <= MEDIAN_TIMES_MAX * next_error_median_percent
                 && error_worst_percent <= WORST_TIMES_MAX * next_error_worst_percent
                 && !is_off,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fit of few sizes may cost less than nothing.
+    #[test]
+    fn a_prediction_that_is_not_positive_does_not_hold() {
+        let what = CopyPrediction { command: COPY, figure: CopyFigure::Cpu, chain: LOCAL };
+        let rounds = (0..12).map(|round| (SessionRound { session: "a", seed: 1, round }, 1.0));
+        let values: Vec<_> = rounds.collect();
+        for value in [-1.0, 0.0, f64::NAN] {
+            let errors = Errors::of(&values, &Predicted { value, interval: None });
+            let judged = errors.judged(&what, true);
+            assert!(!judged.holds && judged.n == 12, "{value}: {judged:?}");
         }
     }
 }
