@@ -180,17 +180,19 @@ impl<'case> Bench<'case> {
             it.measuring.rehearsal_bytes = Some(bytes);
             it.measuring.rehearsal_begin = begin / BEGIN_STEP * BEGIN_STEP;
         };
-        let far_null = |it: &mut Options| it.measuring.far_null_bytes = Some(bytes);
+        let remote_null = |it: &mut Options| it.measuring.far_null_bytes = Some(bytes);
         let plain = options.clone();
         let (ends, options) = match name {
             PartName::Pump | PartName::RateLimit => ((null(NULL_BYTES), nowhere()), plain),
             PartName::Source => ((source.clone(), nowhere()), plain.with(rehearsed)),
-            PartName::Network if self.ends.is_push() => ((null(bytes), target.clone()), plain.with(far_null)),
-            PartName::Network => ((source.clone(), nowhere()), plain.with(far_null)),
-            PartName::Near if self.ends.is_push() => {
-                ((source.clone(), target.clone()), plain.with(far_null).with(rehearsed))
+            PartName::Network if self.ends.is_push() => {
+                ((null(bytes), target.clone()), plain.with(remote_null))
             }
-            PartName::Near => ((source.clone(), target.clone()), plain.with(rehearsed).with(far_null)),
+            PartName::Network => ((source.clone(), nowhere()), plain.with(remote_null)),
+            PartName::Near if self.ends.is_push() => {
+                ((source.clone(), target.clone()), plain.with(remote_null).with(rehearsed))
+            }
+            PartName::Near => ((source.clone(), target.clone()), plain.with(rehearsed).with(remote_null)),
             PartName::Sink => {
                 let rehearsed = |it: &mut Options| it.measuring.rehearsal_bytes = Some(bytes);
                 ((null(bytes), target.clone()), plain.with(rehearsed))

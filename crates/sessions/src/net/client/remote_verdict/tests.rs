@@ -55,10 +55,10 @@ fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
     let held = lossy.map(|path| TcpStats { ignores_loss: Some(true), ..path });
     let full = lossy.map(|path| TcpStats { rtt_us: 250, ..path });
     let idle = path(50, 0, 0);
-    let idle_far_away = idle.map(|path| TcpStats { min_rtt_us: 20_000, ..path });
+    let idle_remote = idle.map(|path| TcpStats { min_rtt_us: 20_000, ..path });
     let far = |path: Option<TcpStats>| path.map(|path| TcpStats { min_rtt_us: 40_000, ..path });
     let (paced_window, paced_buffer) = (far(path(950, 300, 20)), far(path(950, 20, 200)));
-    let far_away = path(950, 0, 0).map(|path| TcpStats { min_rtt_us: 20_000, ..path });
+    let long_path = path(950, 0, 0).map(|path| TcpStats { min_rtt_us: 20_000, ..path });
     for (times, path, limit, host, stage, why) in [
         ([900, 20, 20, 20, 0, 60], path(100, 0, 0), "source", "sender", "read", "device"),
         ([20, 20, 600, 200, 0, 800], path(900, 0, 0), "cpu", "sender", "compute", "hashing"),
@@ -76,10 +76,10 @@ fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
         ([20, 900, 20, 20, 0, 60], paced_buffer, "network", "sender", "network", "send buffer"),
         // Near by nothing is paced.
         ([20, 900, 20, 20, 0, 60], path(950, 200, 0), "network", "sender", "network", "congestion window"),
-        ([20, 10, 20, 20, 0, 60], idle_far_away, "network", "sender", "network", "round trips"),
+        ([20, 10, 20, 20, 0, 60], idle_remote, "network", "sender", "network", "round trips"),
         // The requesting side was stopped for 3 of 3.5 s on a path of 0.1 ms: no round trips are that long.
         ([20, 10, 20, 20, 0, 60], idle, "network", "", "network", "peer"),
-        ([20, 10, 20, 20, 0, 60], far_away, "network", "sender", "network", "round trips"),
+        ([20, 10, 20, 20, 0, 60], long_path, "network", "sender", "network", "round trips"),
         ([20, 10, 20, 20, 0, 60], path(950, 0, 0), "network", "sender", "network", "congestion window"),
         ([20, 900, 20, 20, 0, 60], None, "network", "sender", "network", ""),
     ] {
