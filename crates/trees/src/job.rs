@@ -49,7 +49,7 @@ use crate::tree::backup;
 use crate::tree::state::like_backups::LikeBackups;
 use crate::tree::state::memory::RunMemory;
 use crate::tree::{self, NamedFacts, Shared, Trees, Work};
-use datapump_files::devices::control_groups::{ControlGroups, CpuQuota};
+use datapump_files::devices::control_groups::{ControlGroups, CpuQuota, MemoryWait};
 use datapump_files::disk::{FileKind, PathAbove, PathAt};
 
 /// The kind of a job.
@@ -106,6 +106,7 @@ struct Began {
     thread: ThreadTime,
     cpu: Cpu,
     quota: CpuQuota,
+    memory: MemoryWait,
 }
 
 impl HostJob {
@@ -286,8 +287,9 @@ impl HostJob {
     /// Runs as [`HostJob::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.
     pub fn run_reported(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let meters = self.meters();
-        let quota = self.control_groups().begin_quota();
-        let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota };
+        let groups = self.control_groups();
+        let (quota, memory) = (groups.begin_quota(), groups.begin_memory_wait());
+        let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota, memory };
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
         let found = self.options.find_given().map_err(Problem::usage);
         self.prepare();

@@ -31,7 +31,7 @@ impl LimitedDetail {
         };
         match (limit, self.why) {
             (LimitedBy::Source | LimitedBy::Sink, why) => self.end(limit, why),
-            (LimitedBy::Sync, Why::CgroupLimit) => self.end(limit, Why::CgroupLimit),
+            (LimitedBy::Sync, why @ (Why::CgroupLimit | Why::MemoryLimit)) => self.end(limit, why),
             (LimitedBy::Sync, _) => format!("waiting for stable storage{at}"),
             (LimitedBy::Metadata, Why::Listing) => format!("listing folders{at}"),
             (LimitedBy::Metadata, Why::Deleting) => format!("deleting{at}"),
@@ -61,6 +61,9 @@ impl LimitedDetail {
             (Why::SharedDevice, _) => "the disk that holds source and target".into(),
             (Why::Pipe, _) if limit == LimitedBy::Source => "the program that writes to the pipe".into(),
             (Why::Pipe, _) => "the program that reads from the pipe".into(),
+            (Why::MemoryLimit, _) => {
+                format!("the limit of {host}control group for memory{}", self.setting_words())
+            }
             (Why::CgroupLimit, _) => {
                 let access = if limit == LimitedBy::Source { "reads" } else { "writes" };
                 format!("the limit of {host}control group for {access}{}", self.setting_words())
@@ -81,7 +84,7 @@ impl LimitedDetail {
         let local = !matches!(self.host.as_str(), "sender" | "receiver");
         Some(match (limit, self.why) {
             (_, Why::SharedDevice) => "A target on another disk would help.",
-            (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, Why::CgroupLimit) => {
+            (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, Why::CgroupLimit | Why::MemoryLimit) => {
                 "Raise that limit, or run the copy in another group."
             }
             (LimitedBy::Source | LimitedBy::Sink, Why::Device) if local => {

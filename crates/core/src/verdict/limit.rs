@@ -52,13 +52,10 @@ impl LimitedDetail {
         LimitedDetail { host, stage: stage.into(), why, waited_ns, of_ns, setting: String::new() }
     }
 
-    /// Of a wait for a disk: the limit of a control group is behind it, if one is given.
+    /// Of a wait for a disk: a limit of a control group is behind it, as it is set.
     #[must_use]
-    pub fn with_limit(self, limit: Option<&str>) -> LimitedDetail {
-        match limit {
-            Some(words) => LimitedDetail { why: Why::CgroupLimit, setting: words.into(), ..self },
-            None => self,
-        }
+    pub fn with_limit(self, why: Why, setting: &str) -> LimitedDetail {
+        LimitedDetail { why, setting: setting.into(), ..self }
     }
 
     /// What one of two hosts did for the time behind the limit.
@@ -69,7 +66,9 @@ impl LimitedDetail {
         };
         Some(match (self.stage.as_str(), self.why) {
             (_, Why::RateLimit) => "the rate limit held it back for".into(),
-            (_, Why::CgroupLimit) => format!("the limit of {whose}'s control group held it back for"),
+            (_, Why::CgroupLimit | Why::MemoryLimit) => {
+                format!("the limit of {whose}'s control group held it back for")
+            }
             (_, Why::Pipe) => format!("the program at the other end of {whose}'s pipe was waited for"),
             (_, Why::ReceiveWindow) => "the receiver's window was full for".into(),
             (_, Why::SendBuffer) => "the send buffer was full for".into(),

@@ -29,6 +29,7 @@ crate::closed_list! {
         SlowestPart "slowest part"
         RunsDisagree "the runs disagree"
         CgroupLimit "cgroup limit"
+        MemoryLimit "memory limit"
         Pipe "pipe"
         CpuQuota "cpu quota"
         NotScheduled "waiting for a cpu"

@@ -4,11 +4,13 @@
 //! Must not know: what a move does, what a limit is compared with.
 
 mod disk_limit;
+mod memory_limit;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use disk_limit::{DiskAccess, DiskLimit, DiskTraffic, block_device};
+pub use memory_limit::{MemoryHeld, MemoryLimit, MemoryWait};
 
 /// Where control groups are mounted.
 pub const GROUPS: &str = "/sys/fs/cgroup";
@@ -59,11 +61,10 @@ impl ControlGroups {
     }
 
     /// The lowest limit for memory. A process that touches more pages of its own is killed; page cache is reclaimed.
-    /// Without a limit version 2 has `max`, version 1 a number above any memory.
     pub fn memory_bytes(&self) -> Option<u64> {
         let old = self.memory.iter().map(|folder| folder.join("memory.limit_in_bytes"));
         let new = self.unified.iter().map(|folder| folder.join("memory.max"));
-        old.chain(new).filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok()).min()
+        old.chain(new).filter_map(|file| memory_limit::bytes_in(&file)).min()
     }
 
     /// From now on, how long a quota holds the process back.

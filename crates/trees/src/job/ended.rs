@@ -107,9 +107,11 @@ impl HostJob {
         self.tell_unmatched(shared, status);
         let (exit_status, cut_leaves) = (status as i32, self.cut_leaves(&tally, shared, status));
         let syncs = self.options.durability.sync != options::Sync::None && self.work == JobKind::Copy;
-        let (end_ns, held_ns) = (self.platform.clock.now_ns(), began.quota.held_ns());
+        let end_ns = self.platform.clock.now_ns();
+        let (held_ns, memory_held) = (began.quota.held_ns(), began.memory.held());
         let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
-        let account = Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, syncs };
+        let account =
+            Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, memory_held, syncs };
         let not_kept = self.target_disk.in_order.map(in_order_target::not_kept).unwrap_or_default();
         Report { exit_status, cut_leaves, not_kept, ..account.into_report() }
     }

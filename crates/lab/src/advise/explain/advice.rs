@@ -40,7 +40,9 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
     match (limited_by, detail.why) {
         (_, Why::RateLimit) => Cause::RateLimit,
         (LimitedBy::Source | LimitedBy::Sink, Why::SharedDevice) => Cause::SharedDevice,
-        (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, Why::CgroupLimit) => Cause::GroupLimit,
+        (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, Why::CgroupLimit | Why::MemoryLimit) => {
+            Cause::GroupLimit
+        }
         (LimitedBy::Source | LimitedBy::Sink, Why::Pipe) => Cause::Pipe,
         (LimitedBy::Source, _) => Cause::SourceDevice,
         (LimitedBy::Sink, _) if detail.stage == "read back" => Cause::ReadBack,

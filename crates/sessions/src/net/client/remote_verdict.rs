@@ -9,7 +9,7 @@
 use datapump_core::verdict::{
     CPU_FRACTION, HELD_FRACTION, LimitedBy, LimitedDetail, Why, waited_for_others_ns,
 };
-use datapump_core::wire::session::{SenderStats, ShortText, TcpStats};
+use datapump_core::wire::session::{SenderStats, TcpStats};
 use datapump_engine::Spent;
 use datapump_transport::is_far;
 
@@ -188,7 +188,11 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
     match most {
         ns if ns == disk => {
             let (limit, detail) = sender(LimitedBy::Source, "read", device, ns);
-            (limit, detail.with_limit(given.read_limit.as_ref().map(ShortText::as_str)))
+            let detail = match &given.read_limit {
+                Some(setting) => detail.with_limit(Why::CgroupLimit, setting.as_str()),
+                None => detail,
+            };
+            (limit, detail)
         }
         ns if ns == held => sender(LimitedBy::Source, "send", Why::RateLimit, ns),
         ns if ns == computed => sender(LimitedBy::Cpu, "compute", computes, ns),

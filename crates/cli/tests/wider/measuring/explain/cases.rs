@@ -122,6 +122,13 @@ const ROWS: &[LimitRow] = &[
         advice: RAISE_GROUP,
     },
     LimitRow {
+        what: "group's memory",
+        limit: disks::group_memory,
+        copies: &[(Local, Large), (Push, Large), (Pull, Large)],
+        right: &["sink/memory limit/WRITER", "sync/memory limit/WRITER"],
+        advice: RAISE_GROUP,
+    },
+    LimitRow {
         what: "CPU quota of who reads",
         limit: hosts::reader_quota,
         copies: &[(Push, Large), (Pull, Large), (Pull, Tree), (SshPull, Large)],

@@ -1,8 +1,9 @@
-//! Limits of disks: a slow one, one that syncs each write, a control group's own limit of reads and writes.
+//! Limits of disks: a slow one, one that syncs each write, a control group's own limit of reads, writes and memory.
 //!
 //! Must not know: what is right of them.
 
 use super::scene::{Bench, CopyWay, LimitState, Scene};
+use crate::wider_parts::mounts::sparse_file;
 use crate::wider_parts::program;
 use crate::wider_parts::throttle::{Quota, SlowDisk, device_of};
 
@@ -92,4 +93,47 @@ pub(super) fn group_writes(bench: &Bench, way: CopyWay, state: LimitState) -> Op
     let quota = Quota::of_writes(&device, group_bytes_per_second(state))?;
     let scene = Scene { to: bench.disk.at("to"), ..Scene::new(bench) };
     Some(scene.behind(way.writes_here(), quota.words()).guarded(quota))
+}
+
+/// Memory of a group: the program's own, and page cache for a quarter of the file.
+const GROUP_MEMORY_BYTES: u64 = 64 << 20;
+/// Rate of the disk that is waited for where memory is short.
+const MEMORY_BYTES_PER_SECOND: u64 = 32 << 20;
+
+/// A file system on a file of the throttled disk: it is slow, and no limit is set for it itself.
+struct InnerDisk {
+    device: String,
+    point: String,
+}
+
+impl InnerDisk {
+    fn new(bench: &Bench) -> InnerDisk {
+        let (image, point) = (bench.disk.at("inner"), bench.at("inner"));
+        let _ = std::fs::create_dir(&point);
+        sparse_file(&image, 8 << 30);
+        program(&["mkfs.ext4", "-q", "-F", "-m", "0", &image]);
+        // Direct: else the page cache below it takes all, for which no group pays.
+        let device = program(&["losetup", "--find", "--show", "--direct-io=on", &image]).trim().to_owned();
+        program(&["mount", &device, &point]);
+        InnerDisk { device, point }
+    }
+}
+
+impl Drop for InnerDisk {
+    fn drop(&mut self) {
+        program(&["umount", &self.point]);
+        program(&["losetup", "--detach", &self.device]);
+    }
+}
+
+/// The group of the program that writes has little memory for the page cache that it fills: without that limit nobody
+/// waits for the disk.
+pub(super) fn group_memory(bench: &Bench, way: CopyWay, state: LimitState) -> Option<Scene> {
+    let bytes = if state == LimitState::On { GROUP_MEMORY_BYTES } else { 8 << 30 };
+    let (quota, inner) = (Quota::of_memory(bytes)?, InnerDisk::new(bench));
+    let slow = SlowDisk::new(&device_of(&bench.disk.point()), "write", MEMORY_BYTES_PER_SECOND)?;
+    let flags = vec!["--direct=never", "--sync=none"];
+    let scene = Scene { to: inner.point.clone(), flags, ..Scene::new(bench) };
+    // The disk is fast again before it is unmounted.
+    Some(scene.behind(way.writes_here(), quota.words()).guarded(quota).guarded(slow).guarded(inner))
 }

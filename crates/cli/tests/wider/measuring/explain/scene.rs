@@ -214,8 +214,8 @@ impl Bench {
     }
 
     /// No target of before, and no source in memory.
-    fn tidy(&self) {
-        for target in [self.at("to/target"), self.disk.at("to/target")] {
+    fn tidy(&self, scene: &Scene) {
+        for target in [self.at("to/target"), self.disk.at("to/target"), format!("{}/target", scene.to)] {
             program(&["rm", "-rf", &target]);
         }
         program(&["sync", "-f", &self.disk.point()]);
@@ -233,7 +233,7 @@ impl Bench {
         verb: &str,
         more: &[&str],
     ) -> Result<Value, String> {
-        self.tidy();
+        self.tidy(scene);
         if let Some(pipe) = &scene.pipe {
             let _ = std::fs::remove_file(pipe);
             make_fifo(pipe);
