@@ -188,16 +188,22 @@ impl Trimmed {
 /// and their logarithms are normal. `None` below three values.
 pub fn next_factors(values: &[f64], inside: f64) -> Option<[f64; 2]> {
     let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    if logarithms.len() < ESTIMATE_VALUES_MIN || logarithms.iter().any(|value| !value.is_finite()) {
+    if logarithms.iter().any(|value| !value.is_finite()) {
         return None;
     }
-    let count = logarithms.len() as f64;
-    let center = logarithms.iter().sum::<f64>() / count;
-    let squares: f64 = logarithms.iter().map(|value| (value - center).powi(2)).sum();
-    let deviation = (squares / (count - 1.0)).sqrt();
-    // The mean of so few values is uncertain, too.
-    let half = student_quantile(count - 1.0, (1.0 + inside) / 2.0) * deviation * (1.0 + 1.0 / count).sqrt();
+    let half = next_half_width(&logarithms, logarithms.len() as f64, inside)?;
     Some([(-half).exp(), half.exp()])
+}
+
+/// How far from the mean of these values, which are normal, the next one lies at most with the probability `inside`. The
+/// mean is uncertain, too: it is that of `worth` independent values. `None` below three values.
+///
+/// Of n independent values with the standard deviation s: t(n - 1) × s × √(1 + 1/n) (Hahn and Meeker, Statistical
+/// Intervals, 1991, 4.7).
+pub fn next_half_width(values: &[f64], worth: f64, inside: f64) -> Option<f64> {
+    let deviation = super::standard_deviation(values).filter(|_| values.len() >= ESTIMATE_VALUES_MIN)?;
+    let quantile = student_quantile(values.len() as f64 - 1.0, (1.0 + inside) / 2.0);
+    Some(quantile * deviation * (1.0 + 1.0 / worth).sqrt())
 }
 
 /// Beyond this freedom Student's t is the normal deviate, but for half a percent on the careful side.

@@ -1,19 +1,16 @@
 //! The interval that one next copy lies in, from rounds that each predict it.
 //!
-//! Given n values of a normal distribution with mean m and standard deviation s, the next one lies within
-//! m ± t(n - 1) × s × √(1 + 1/n) (Hahn and Meeker, Statistical Intervals, 1991, 4.7). Here the values are logarithms of
-//! speeds, as disturbances multiply. Must not know: what is predicted, how a round is measured.
+//! The values are logarithms of speeds, as disturbances multiply. Must not know: what is predicted, how a round is
+//! measured.
 
-use crate::judge::stats::student_quantile;
-use crate::judge::stats::{Interval, mean, standard_deviation};
+use crate::judge::stats::{Interval, mean, next_half_width, standard_deviation};
 
-/// 90 %: one next copy in twenty lies below, one above.
-const PROBABILITY: f64 = 0.95;
-/// Fewer rounds have no interval.
-const ROUNDS_MIN: usize = 3;
+/// One next copy in twenty lies below, one above.
+const INSIDE: f64 = 0.9;
 /// The pace of the CPUs and the place of a file change from one copy to the next: no interval is narrower than ± this
 /// (logarithm), however equal the rounds were.
 const HALF_WIDTH_MIN: f64 = 0.015;
+
 /// The 90 % prediction interval around `center` for one next copy. `None` below three rounds.
 ///
 /// A copy that takes as long as many slices might vary less than they do. Rows do not show that: copies that follow each
@@ -27,20 +24,19 @@ const HALF_WIDTH_MIN: f64 = 0.015;
 pub(in crate::advise::explain) fn next(rounds: &[f64], center: f64) -> Option<Interval> {
     let logs: Vec<f64> = rounds.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
     let count = logs.len() as f64;
-    let deviation = standard_deviation(&logs).filter(|_| logs.len() >= ROUNDS_MIN && center > 0.0)?;
-    let variance = deviation * deviation;
+    let variance = standard_deviation(&logs).filter(|_| center > 0.0)?.powi(2);
     let steps: Vec<f64> = logs.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).collect();
     let independent = (mean(&steps)? / 2.0).min(variance);
     let drift =
         if independent > 0.0 { ((2.0 * variance - independent) / independent).min(count) } else { 1.0 };
-    let half = student_quantile(count - 1.0, PROBABILITY) * (variance + variance / count * drift).sqrt();
-    let half = half.max(HALF_WIDTH_MIN);
+    let half = next_half_width(&logs, count / drift, INSIDE)?.max(HALF_WIDTH_MIN);
     Some(Interval { low: center * (-half).exp(), high: center * half.exp() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::stats::next_factors;
     use crate::judge::stats::tests::deviate;
     use datapump_engine::sim::Random;
 
@@ -79,6 +75,16 @@ mod tests {
             let (inside, width) = coverage(rounds, 0.6);
             assert!(inside >= 840, "{rounds}: {inside} inside, {width:.2} wide");
         }
+    }
+
+    /// Rounds that do not drift are values as any others.
+    #[test]
+    fn without_drift_it_is_the_interval_of_the_next_value() {
+        let rounds = [1.0, 1.2, 0.9, 1.1, 0.95];
+        let [low, high] = next_factors(&rounds, INSIDE).expect("enough rounds");
+        let interval = next(&rounds, 2.0).expect("enough rounds");
+        assert!((interval.low / (2.0 * low) - 1.0).abs() < 1e-12, "{interval:?}");
+        assert!((interval.high / (2.0 * high) - 1.0).abs() < 1e-12, "{interval:?}");
     }
 
     #[test]
