@@ -110,7 +110,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
         tell(&messages::prediction(prediction));
     }
     // No second of rest: the copy is to find the machine as the slices did.
-    if !parts.is_empty() {
+    if bench.written.get() > 0 {
         ends.wait_discarded(&case.stop);
     }
     let before_ns = start.elapsed().as_nanos() as u64;

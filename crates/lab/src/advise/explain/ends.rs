@@ -2,6 +2,7 @@
 //!
 //! Must not know: how a part is measured.
 
+use std::cell::Cell;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,14 +10,16 @@ use std::time::Duration;
 use datapump::Place;
 
 use super::Case;
-use super::timer::limited;
+use super::timer::{has_ended_within, limited};
 use crate::probe::host;
-use crate::session::quiet::{QuietDisk, nearest_there};
+use crate::session::quiet::{QuietDisk, REST, nearest_there};
 
 /// Longer than the discards of what is written here take (0.7 GB/s).
 const QUIET_WITHIN: Duration = Duration::from_secs(5);
-/// Longest wait for the discards of one slice: a disk that others use is never idle.
+/// Longest wait for the discards of one slice, and for their commit: a disk that others use is never idle.
 const DISCARDED_WITHIN: Duration = Duration::from_millis(800);
+/// After a commit the discards of removed files are under way.
+const SHORT_REST: Duration = Duration::from_millis(60);
 
 /// One end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +49,10 @@ pub(super) struct CopyEnds {
     pub(super) sink: End,
     /// One disk here serves both.
     pub(super) is_shared: bool,
-    /// The disk that is written to, or else the one that is read.
+    /// The disk that is written to. What is only read leaves nothing to wait for.
     pub(super) disk: Option<QuietDisk>,
+    /// A commit took too long: none is made again.
+    pub(super) commits_slowly: Cell<bool>,
     pub(super) cpus: u32,
     /// Bytes of the copy, if they are known.
     pub(super) copy_bytes: Option<u64>,
@@ -73,13 +78,14 @@ impl CopyEnds {
             (_, Some(Place::Null { bytes, .. })) => *bytes,
             _ => None,
         };
-        CopyEnds { source, sink, is_shared, disk: to.or(from), cpus: host::cpus(), copy_bytes }
+        let commits_slowly = Cell::new(false);
+        CopyEnds { source, sink, is_shared, disk: to, commits_slowly, cpus: host::cpus(), copy_bytes }
     }
 
     #[cfg(test)]
     pub(super) fn for_tests() -> CopyEnds {
-        let (source, sink) = (End::Once, End::File(0));
-        CopyEnds { source, sink, is_shared: false, disk: None, cpus: 2, copy_bytes: None }
+        let (source, sink, commits_slowly) = (End::Once, End::File(0), Cell::new(false));
+        CopyEnds { source, sink, is_shared: false, disk: None, commits_slowly, cpus: 2, copy_bytes: None }
     }
 
     /// The copy goes over a network, and this host reads.
@@ -107,16 +113,28 @@ impl CopyEnds {
 
     /// Lets the disk come to rest after what was written and removed.
     pub(super) fn wait_quiet(&self, stop: &AtomicBool) {
-        if let Some(disk) = &self.disk {
-            let _ = limited(QUIET_WITHIN, stop, |flag| disk.wait_quiet(&flag));
-        }
+        self.wait_at_rest(REST, QUIET_WITHIN, stop);
     }
 
     /// Waits until what was removed is discarded, between two slices: a second of rest after each would be too long.
     pub(super) fn wait_discarded(&self, stop: &AtomicBool) {
-        if let Some(disk) = self.disk.as_ref().filter(|disk| disk.name().is_some()) {
-            let _ = limited(DISCARDED_WITHIN, stop, |flag| disk.wait_discarded(&flag));
-        }
+        self.wait_at_rest(SHORT_REST, DISCARDED_WITHIN, stop);
+    }
+
+    /// Commits what this program removed, and waits for its discards. Nothing of other programs is written out, which a sync
+    /// of the file system does: that may take any time, and theirs.
+    fn wait_at_rest(&self, rest: Duration, within: Duration, stop: &AtomicBool) {
+        let Some(disk) = self.disk.as_ref().filter(|disk| disk.name().is_some()) else { return };
+        let disk_to_commit = disk.clone();
+        // Where it fails, the next slice's fsync commits.
+        self.commit(DISCARDED_WITHIN, stop, move || drop(disk_to_commit.commit()));
+        let _ = limited(within, stop, |flag| disk.wait_at_rest(rest, &flag));
+    }
+
+    /// One that does not end in time is the last.
+    fn commit(&self, within: Duration, stop: &AtomicBool, commit: impl FnOnce() + Send + 'static) {
+        let is_slow = self.commits_slowly.get() || !has_ended_within(within, stop, commit);
+        self.commits_slowly.set(is_slow);
     }
 }
 
@@ -159,7 +177,8 @@ fn is_special(meta: &std::fs::Metadata) -> bool {
 mod tests {
     use super::*;
     use std::path::Path;
-    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, mpsc};
 
     #[test]
     fn ends_are_told_apart() {
@@ -190,5 +209,30 @@ mod tests {
         );
         assert!(!CopyEnds::from_case(&case(Place::Stream)).is_shared);
         assert_eq!(CopyEnds::from_case(&case(Place::Stream)).bytes(), Some(5));
+        assert!(CopyEnds::from_case(&case(Place::Stream)).disk.is_none(), "nothing is removed there");
+    }
+
+    /// A disk that takes seconds for each commit costs its time once.
+    #[test]
+    fn a_commit_that_takes_too_long_is_the_last() {
+        let (ends, stop) = (CopyEnds::for_tests(), AtomicBool::new(false));
+        let commits = Arc::new(AtomicUsize::new(0));
+        let (_open, is_closed) = mpsc::channel::<()>();
+        let is_closed = Arc::new(std::sync::Mutex::new(is_closed));
+        let commit = |within, is_slow: bool| {
+            let (commits, is_closed) = (Arc::clone(&commits), Arc::clone(&is_closed));
+            ends.commit(within, &stop, move || {
+                commits.fetch_add(1, Ordering::Relaxed);
+                if is_slow {
+                    let _ = is_closed.lock().map(|it| it.recv());
+                }
+            });
+            ends.commits_slowly.get()
+        };
+        let long = Duration::from_secs(600);
+        assert_eq!([commit(long, false), commit(long, false)], [false; 2]);
+        assert_eq!(commits.load(Ordering::Relaxed), 2);
+        assert_eq!([commit(Duration::ZERO, true), commit(long, false)], [true; 2]);
+        assert!(commits.load(Ordering::Relaxed) <= 3, "none after the slow one");
     }
 }

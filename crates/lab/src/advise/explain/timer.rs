@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Short beside a part of 60 ms.
@@ -24,6 +25,33 @@ pub(super) fn limited<T>(time: Duration, stop: &AtomicBool, run: impl FnOnce(Arc
         over.store(true, Ordering::Relaxed);
         result
     })
+}
+
+/// Runs a call that nothing can stop, such as fsync, beside, and waits for it no longer than `time`, nor after `stop`. Gives
+/// whether it has ended; if not, it ends when it can.
+pub(super) fn has_ended_within(
+    time: Duration,
+    stop: &AtomicBool,
+    call: impl FnOnce() + Send + 'static,
+) -> bool {
+    let (ended, is_ended) = channel();
+    let run = move || {
+        call();
+        let _ = ended.send(());
+    };
+    if std::thread::Builder::new().name("commit".into()).spawn(run).is_err() {
+        return false;
+    }
+    let start = Instant::now();
+    loop {
+        match is_ended.recv_timeout(STEP) {
+            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) || start.elapsed() >= time => {
+                return false;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return true,
+        }
+    }
 }
 
 #[cfg(test)]
