@@ -95,6 +95,9 @@ fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option
         if bench.writes(name) && bytes > bench.may_write() {
             return Some("too much would be written to repeat it more often".into());
         }
+        if !bench.ends.has_same_source(bench.case) {
+            return Some("its source is another file by now".into());
+        }
         if bench.writes(name) && bytes >= WAITED_BYTES {
             bench.ends.wait_discarded(&bench.case.stop);
         }
@@ -174,6 +177,31 @@ mod tests {
             let said = got.and_then(|it| it.why_not).unwrap_or_default();
             assert!(said.contains(why) && said.is_empty() == why.is_empty(), "{what}: {said}");
         }
+    }
+
+    /// A pipe in the place of the source would lose what is read from it.
+    #[test]
+    fn another_source_is_not_repeated() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = folder.path().join("source");
+        std::fs::write(&source, b"12345").expect("room");
+        let case = Case {
+            sources: vec![Place::Path(source.clone())],
+            target: Place::Null { bytes: None, fill: Fill::Zero },
+            options: Options::default(),
+            stop: Default::default(),
+        };
+        let ends = CopyEnds::from_case(&case);
+        let mover = |_, _| {
+            assert!(std::fs::remove_file(&source).is_ok(), "it was repeated once");
+            let mode = rustix::fs::Mode::RUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, &source, rustix::fs::FileType::Fifo, mode, 0).expect("room");
+            MoveOutcome { report: report(LimitedBy::Source, 64, 34), problem: None }
+        };
+        let bench = Bench::new(&case, &ends, &mover);
+        let (repeated, _) = repeat(&bench, &report(LimitedBy::Source, 64, 34)).expect("it is short");
+        let why = "its source is another file by now".to_string();
+        assert_eq!((repeated.times, repeated.why_not), (2, Some(why)));
     }
 
     #[test]
