@@ -106,17 +106,33 @@ fn a_copy_that_is_too_short_is_repeated() {
 fn what_cannot_be_measured_alone_is_left_out() {
     let home = Home::new();
     noise_file(&home, "source", 100_000, 1);
-    std::fs::write(home.path("empty"), b"").expect("room");
     for (words, names) in [
         (["source", "null:"], &["pump", "source"][..]),
         (["null:3MiB", "new"], &["pump", "sink"]),
         (["null:3MiB", "null:"], &["pump"]),
-        (["empty", "other"], &["pump", "sink"]),
     ] {
         let report = explained(&home, &words, 0);
         assert_eq!(parts(&report)[..names.len()], *names, "{words:?}: {report}");
         assert_eq!(report["predicted_bytes_per_second"].is_null(), names.len() == 1, "{words:?}: {report}");
-        assert_eq!(report["error_percent"].is_null(), names.len() == 1 || words[0] == "empty", "{words:?}");
+        assert_eq!(report["error_percent"].is_null(), names.len() == 1, "{words:?}");
+    }
+}
+
+/// Nothing has no speed: nothing is measured, predicted or advised.
+#[test]
+fn a_copy_of_nothing_is_said_to_be_one() {
+    let home = Home::new();
+    std::fs::write(home.path("empty"), b"").expect("room");
+    for words in [["empty", "one"], ["null:0B", "other"], ["null:0B", "null:"]] {
+        let report = explained(&home, &words, 0);
+        assert_eq!(parts(&report), [""; 0], "{words:?}: {report}");
+        assert!(report["prediction_text"].is_null(), "{words:?}: {report}");
+        assert_eq!(report["unmeasured"][0], "nothing was measured: the copy moves nothing", "{words:?}");
+        assert_eq!(report["not_repeated"], "it moved nothing", "{words:?}");
+        let said = report["explanation"].as_str().expect("words");
+        assert!(said.starts_with("The copy moved nothing"), "{words:?}: {said}");
+        let run = home.pump(&["explain", words[0], words[1]]);
+        expect(&run, 0, &["This copy moved nothing; explain the copy of a file"], "words");
     }
 }
 

@@ -98,12 +98,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     let foreseen = refusal::foresee(case, &ends, mover);
     ends.copy_bytes = ends.copy_bytes.or(foreseen.bytes);
     let bench = isolate::Bench::new(case, &ends, mover);
-    let measured = if foreseen.is_refused {
-        let wrong = vec!["nothing was measured: the copy was expected to be refused".into()];
-        MeasuredRounds { wrong, ..MeasuredRounds::default() }
-    } else {
-        rounds::all(&bench, tell)
-    };
+    let measured = measured(&bench, foreseen.is_refused, tell);
     let prediction = law::predict_rounds(&measured, &ends).filter(|_| !is_stopped(case));
     let MeasuredRounds { parts, wrong: unmeasured, .. } = measured;
     if let Some(prediction) = &prediction {
@@ -126,11 +121,10 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     );
     let over = after + ADDED_MAX.saturating_sub(Duration::from_nanos(before_ns));
     let cause = advice::cause(limited_by, &limited_detail, &report);
-    let advice = if report.exit_status == Status::Done as i32 {
-        let gains = tried(&bench, &parts, cause, &report, over, tell);
-        advice::advise(cause, &case.options, &report, prediction.as_ref(), &gains)
-    } else {
-        Advice::none(cause)
+    let gains = tried(&bench, &parts, cause, &report, over, tell);
+    let advice = match gains {
+        Some(gains) => advice::advise(cause, &case.options, &report, prediction.as_ref(), &gains),
+        None => Advice::none(cause),
     };
     let explained = Explained {
         parts,
@@ -161,7 +155,17 @@ fn repeated(bench: &isolate::Bench<'_>, report: &Report) -> (Option<Repeated>, R
     }
 }
 
-/// Tries what might help.
+/// Measures the parts, unless the copy would be refused, or has nothing to move.
+fn measured(bench: &isolate::Bench<'_>, is_refused: bool, tell: &dyn Fn(&str)) -> MeasuredRounds {
+    let why = match bench.ends.bytes() {
+        _ if is_refused => "nothing was measured: the copy was expected to be refused",
+        Some(0) => "nothing was measured: the copy moves nothing",
+        _ => return rounds::all(bench, tell),
+    };
+    MeasuredRounds { wrong: vec![why.into()], ..MeasuredRounds::default() }
+}
+
+/// Tries what might help. `None` for a copy that failed or moves nothing, which needs no advice.
 fn tried(
     bench: &isolate::Bench<'_>,
     parts: &[Part],
@@ -169,9 +173,12 @@ fn tried(
     report: &Report,
     over: Instant,
     tell: &dyn Fn(&str),
-) -> Vec<trial::Gain> {
+) -> Option<Vec<trial::Gain>> {
+    if report.exit_status != Status::Done as i32 || bench.ends.bytes() == Some(0) {
+        return None;
+    }
     let is_over = is_stopped(bench.case) || parts.is_empty();
-    if is_over { Vec::new() } else { trial::gains(bench, parts, cause, report, over, tell) }
+    Some(if is_over { Vec::new() } else { trial::gains(bench, parts, cause, report, over, tell) })
 }
 
 /// Adds the words; a copy that failed has none, its problem says all there is to say.

@@ -4,10 +4,12 @@
 
 use std::cell::Cell;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use datapump::Place;
+use datapump_files::disk::kind;
 
 use super::Case;
 use super::timer::{has_ended_within, limited};
@@ -75,6 +77,7 @@ impl CopyEnds {
         let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
         let copy_bytes = match (source, case.sources.first()) {
             (End::File(bytes), _) => Some(bytes),
+            (End::Empty, Some(Place::Path(path))) if !is_made_up(path) => Some(0),
             (_, Some(Place::Null { bytes, .. })) => *bytes,
             _ => None,
         };
@@ -168,6 +171,11 @@ fn sink_of(place: &Place) -> End {
     }
 }
 
+/// Whether the kernel makes the file up as it is read: then its size says nothing.
+fn is_made_up(path: &Path) -> bool {
+    rustix::fs::statfs(path).map_or(true, |system| kind::is_made_up(system.f_type as u64))
+}
+
 fn is_special(meta: &std::fs::Metadata) -> bool {
     let kind = meta.file_type();
     kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket()
@@ -176,7 +184,6 @@ fn is_special(meta: &std::fs::Metadata) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, mpsc};
 
@@ -197,12 +204,13 @@ mod tests {
         ] {
             assert_eq!((source_of(&place), sink_of(&place)), (source, sink), "{what}");
         }
-        let case = |target| Case {
-            sources: vec![path(&file)],
+        let from = |source: &Path, target| Case {
+            sources: vec![path(source)],
             target,
             options: Default::default(),
             stop: Arc::default(),
         };
+        let case = |target| from(&file, target);
         assert!(
             CopyEnds::from_case(&case(path(&folder.path().join("a/b")))).is_shared
                 || QuietDisk::containing(folder.path()).is_err()
@@ -210,6 +218,10 @@ mod tests {
         assert!(!CopyEnds::from_case(&case(Place::Stream)).is_shared);
         assert_eq!(CopyEnds::from_case(&case(Place::Stream)).bytes(), Some(5));
         assert!(CopyEnds::from_case(&case(Place::Stream)).disk.is_none(), "nothing is removed there");
+        for (source, bytes) in [(&*empty, Some(0)), (Path::new("/proc/version"), None)] {
+            let ends = CopyEnds::from_case(&from(source, Place::Stream));
+            assert_eq!((ends.source, ends.bytes()), (End::Empty, bytes), "{source:?}");
+        }
     }
 
     /// A disk that takes seconds for each commit costs its time once.

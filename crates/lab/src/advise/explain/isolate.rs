@@ -116,7 +116,7 @@ impl<'case> Bench<'case> {
             End::Once => "it can be read only once",
             End::Web => "it is on the web, and the copy alone reads it",
             End::Missing => "it does not exist",
-            End::Empty => "it is empty, or has no size of its own (/proc)",
+            End::Empty => "it has no size of its own (/proc)",
         };
         Err(alone(PartName::Source, why))
     }

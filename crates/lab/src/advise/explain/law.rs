@@ -78,8 +78,12 @@ pub(super) fn whole(names: &[PartName], ends: &CopyEnds) -> Option<PartName> {
     })
 }
 
-/// Prediction from the parts of one round, or from their means; `None` without parts.
+/// Prediction from the parts of one round, or from their means; `None` without parts, or of a copy of nothing, which has
+/// no speed.
 fn predict(parts: &[Part], ends: &CopyEnds) -> Option<Prediction> {
+    if ends.bytes() == Some(0) {
+        return None;
+    }
     let names: Vec<PartName> = parts.iter().map(|part| part.name).collect();
     let whole = whole(&names, ends).and_then(|name| parts.iter().find(|part| part.name == name));
     let shared_device = whole.is_some_and(|whole| whole.name == PartName::Together);
@@ -330,6 +334,8 @@ mod tests {
             assert!((got.predicted_ns_per_byte - ns_per_byte).abs() < 1e-9, "{what}: {got:?}");
         }
         assert_eq!(predict(&[part(Pump, 1e5, 0.02)], &CopyEnds::for_tests()), None);
+        let nothing = CopyEnds { copy_bytes: Some(0), ..CopyEnds::for_tests() };
+        assert_eq!(predict(&local, &nothing), None, "0 bytes in no time are no speed");
     }
 
     /// Statement S29: what is stored before the copy is all that is needed to compute the prediction again, and that is the

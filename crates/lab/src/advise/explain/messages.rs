@@ -65,6 +65,9 @@ fn within(prediction: &Prediction) -> String {
 /// What people read: the whole, unless the copy was too short to say anything.
 pub(super) fn page(explained: &Explained, case: &Case) -> String {
     match &explained.repeated {
+        Some(Repeated { why_not: Some(_), .. }) if moved_nothing(explained) => {
+            "This copy moved nothing; explain the copy of a file that needs some seconds.".into()
+        }
         Some(Repeated { why_not: Some(why), times, elapsed_ns }) if !is_null(case) => {
             let took = time_words(explained.report.elapsed_ns);
             let all = if *times > 1 {
@@ -91,7 +94,7 @@ pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
             .map_or(String::new(), |prediction| compared(explained, prediction, &case.options)),
         parts(explained),
         repeated(explained),
-        format!("{}.", explained.advice.words),
+        advice(explained),
     ];
     let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
     said.join(" ")
@@ -110,9 +113,20 @@ fn repeated(explained: &Explained) -> String {
     }
 }
 
-/// From null to null nothing is moved: what counts is a request.
+fn advice(explained: &Explained) -> String {
+    let words = &explained.advice.words;
+    if words.is_empty() { String::new() } else { format!("{words}.") }
+}
+
+fn moved_nothing(explained: &Explained) -> bool {
+    explained.observed_bytes_per_second == 0.0
+}
+
+/// From null to null what counts is a request.
 fn pace(explained: &Explained, case: &Case) -> String {
-    if is_null(case) {
+    if moved_nothing(explained) {
+        "moved nothing".into()
+    } else if is_null(case) {
         format!("took {:.0} ns a request", explained.report.ns_per_request())
     } else {
         format!("ran at {}", rate_words(explained.observed_bytes_per_second))
@@ -129,6 +143,7 @@ fn limit(explained: &Explained) -> String {
     let because = if *why == Why::Untold { String::new() } else { format!(" ({why})") };
     match explained.limited_by {
         LimitedBy::Balanced => format!(", with no single bottleneck{because}"),
+        LimitedBy::Unknown if moved_nothing(explained) => String::new(),
         LimitedBy::Unknown => match explained.error_percent {
             Some(error) => format!("; its bottleneck is unclear: the baselines disagree ({error:.0} %)"),
             None => "; its bottleneck is unclear".into(),
@@ -365,6 +380,12 @@ mod tests {
             let null = case(Place::Null { bytes: Some(1), fill: Fill::Zero }, Sync::End);
             assert!(super::page(&copy, &null).starts_with("The copy took"), "of requests each one counts");
         }
+        let repeated = Some(Repeated { times: 1, elapsed_ns: 1, why_not: why("it moved nothing") });
+        let nothing = explained(0.0, LimitedBy::Unknown, LimitedBy::Unknown, Report::default());
+        let advice = Advice { words: String::new(), ..nothing.advice.clone() };
+        let nothing = Explained { repeated, prediction: None, advice, parts: Vec::new(), ..nothing };
+        assert!(page(&nothing, &file).starts_with("This copy moved nothing; explain"));
+        assert_eq!(paragraph(&nothing, &file), "The copy moved nothing.");
         let few = Part { cpu_ns_per_byte: 9_590_000.0, ..part(PartName::Source, 1.0) };
         assert!(alone(&few).ends_with("KiB/s"), "{}", alone(&few));
     }

@@ -42,8 +42,9 @@ fn is_short(bytes: u64, elapsed_ns: u64) -> bool {
 /// Repeats a copy that is done and too short; none for any other. Gives the account of all of them.
 pub(in crate::advise::explain) fn repeat(bench: &Bench<'_>, copy: &Report) -> Option<(Repeated, Report)> {
     let is_null = (bench.ends.source, bench.ends.sink) == (End::Null, End::Null);
-    // A copy with a rate limit has a known cause.
-    let is_explained = is_null || bench.case.options.tuning.bytes_per_second.is_some();
+    // A copy with a rate limit has a known cause, and of requests each one counts.
+    let is_explained =
+        copy.bytes_moved > 0 && (is_null || bench.case.options.tuning.bytes_per_second.is_some());
     let is_done = copy.exit_status == Status::Done as i32;
     if is_explained || !is_done || !is_short(copy.bytes_moved, copy.elapsed_ns) {
         return None;
@@ -59,6 +60,9 @@ pub(in crate::advise::explain) fn repeat(bench: &Bench<'_>, copy: &Report) -> Op
 
 /// The part that moves all of the copy into an unnamed temporary file.
 fn part(bench: &Bench<'_>, bytes: u64) -> Result<PartName, String> {
+    if bytes == 0 {
+        return Err("it moved nothing".into());
+    }
     let name = match (bench.ends.source, bench.ends.sink) {
         (End::Folder, _) => return Err("a folder is not repeated".into()),
         (End::Once | End::Web | End::Missing | End::Empty, _) => {
@@ -69,9 +73,6 @@ fn part(bench: &Bench<'_>, bytes: u64) -> Result<PartName, String> {
         (_, End::Null) => PartName::Source,
         _ => PartName::Chain,
     };
-    if bytes == 0 {
-        return Err("it moved nothing".into());
-    }
     let has_room = !bench.writes(name) || bytes <= bench.may_write();
     if has_room { Ok(name) } else { Err("too much would be written to repeat it".into()) }
 }
@@ -164,6 +165,7 @@ mod tests {
             ("short", End::File(1), 300, 540, Some(2), ""),
             ("very short", End::File(1), 64, 34, Some(30), ""),
             ("of nothing", End::File(1), 0, 34, Some(1), "nothing"),
+            ("an empty file", End::Empty, 0, 1, Some(1), "nothing"),
             ("much in no time", End::File(1), 2048, 1, Some(3), "too much"),
             ("a folder", End::Folder, 300, 540, Some(1), "folder"),
             ("a pipe", End::Once, 300, 540, Some(1), "once"),
