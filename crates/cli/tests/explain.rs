@@ -87,7 +87,10 @@ fn a_copy_that_is_too_short_is_repeated() {
     has_content(&home.path("new"), &content, "the copy");
     let times = report["copied_times"].as_u64().expect("it is short");
     let all = report["copied_ns"].as_u64().expect("a time");
-    assert!(times > 1 && all > report["elapsed_ns"].as_u64().expect("a time"), "{report}");
+    let [elapsed, lanes] = ["elapsed_ns", "lanes"].map(|name| report[name].as_u64().expect("a figure"));
+    assert!(times > 1 && all > elapsed, "{report}");
+    let of_ns = report["limited_detail"]["of_ns"].as_u64().expect("a time");
+    assert!(of_ns <= elapsed * lanes, "one report is of one copy: {report}");
     let said = report["explanation"].as_str().expect("words");
     assert!(said.contains(&format!("it was copied {times} times, ")), "{said}");
     let mut names: Vec<_> = std::fs::read_dir(home.path("")).expect("it is there").flatten().collect();

@@ -399,7 +399,7 @@ pub struct ExplainedLine<'a> {
     /// Number of copies made because one was too short to explain, all but the first into unnamed temporary files; null
     /// if it was long enough.
     pub copied_times: Option<u64>,
-    /// Time of all these copies.
+    /// Time of all these copies. The verdict is of all of them; `limited_detail` has their shares of the first one's time.
     pub copied_ns: Option<u64>,
     /// Why it was not repeated, or not often enough; null if it was.
     pub not_repeated: Option<&'a str>,

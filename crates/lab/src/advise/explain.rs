@@ -120,6 +120,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
         &law::Seen::from_report(&account, prediction.as_ref()),
     );
     let over = after + ADDED_MAX.saturating_sub(Duration::from_nanos(before_ns));
+    let limited_detail = rounds::repeat::of_copy(limited_detail, &report);
     let cause = advice::cause(limited_by, &limited_detail, &report);
     let gains = tried(&bench, &parts, cause, &report, over, tell);
     let advice = match gains {

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use datapump::{LimitedBy, Report, Status, Why};
+use datapump::{LimitedBy, LimitedDetail, Report, Status, Why};
 
 use crate::advise::explain::ends::End;
 use crate::advise::explain::isolate::{Bench, SliceRange, tuning};
@@ -136,6 +136,14 @@ fn together(reports: &[Report]) -> Report {
     }
 }
 
+/// What the account of all copies says of the one that is reported: the same share of its time, which goes with all else
+/// that its report has.
+pub(in crate::advise::explain) fn of_copy(detail: LimitedDetail, copy: &Report) -> LimitedDetail {
+    let of_ns = copy.limited_detail.of_ns;
+    let waited = u128::from(detail.waited_ns) * u128::from(of_ns) / u128::from(detail.of_ns.max(1));
+    LimitedDetail { waited_ns: waited as u64, of_ns, ..detail }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,5 +228,19 @@ mod tests {
             assert_eq!(all.limited_by, expected, "{verdicts:?}");
             assert_eq!(all.elapsed_ns, 40_000_000 * verdicts.len() as u64);
         }
+    }
+
+    /// 6.3 s of waits do not fit beside 0.1 s of one copy.
+    #[test]
+    fn the_report_of_one_copy_keeps_to_its_time() {
+        let of = |waited_ns, of_ns| {
+            let limited_detail = LimitedDetail { waited_ns, of_ns, ..LimitedDetail::default() };
+            Report { limited_detail, ..report(LimitedBy::Sink, 64, 100) }
+        };
+        for (reports, waited_ns) in [(vec![of(70, 100)], 70), (vec![of(70, 100), of(30, 300)], 25)] {
+            let detail = of_copy(together(&reports).limited_detail, &reports[0]);
+            assert_eq!((detail.waited_ns, detail.of_ns), (waited_ns, 100));
+        }
+        assert_eq!(of_copy(of(7, 9).limited_detail, &of(0, 0)).waited_ns, 0);
     }
 }
