@@ -33,7 +33,8 @@ use part::MeasuredRounds;
 pub use part::{Part, PartName};
 pub use rounds::repeat::Repeated;
 
-/// Nothing more is tried after this much time besides the copy: what was begun by then ends within half a minute.
+/// No repetition and no trial begins after this much time besides the copy. One that is under way by then ends within half a
+/// minute, unless a call to a disk or to another host takes longer.
 const ADDED_MAX: Duration = Duration::from_secs(20);
 
 /// The use of a move that somebody performs for the explanation.
@@ -53,6 +54,9 @@ pub struct MoveOutcome {
     /// Its first problem, in words.
     pub problem: Option<String>,
 }
+
+/// Time since the beginning.
+type ExplainClock<'clock> = &'clock dyn Fn() -> Duration;
 
 /// Performs a move, on one host or between two.
 pub type Mover<'mover> = &'mover (dyn Fn(Job, MoveUse) -> MoveOutcome + Sync);
@@ -94,10 +98,15 @@ pub struct Explained {
 /// nothing is measured, and of one that fails nothing is explained.
 pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained {
     let start = Instant::now();
+    explain_in_time(case, mover, &|| start.elapsed(), tell)
+}
+
+/// Explains by a clock that counts from the beginning.
+fn explain_in_time(case: &Case, mover: Mover<'_>, clock: ExplainClock<'_>, tell: &dyn Fn(&str)) -> Explained {
     let mut ends = CopyEnds::from_case(case);
     let foreseen = refusal::foresee(case, &ends, mover);
     ends.copy_bytes = ends.copy_bytes.or(foreseen.bytes);
-    let bench = isolate::Bench::new(case, &ends, mover);
+    let bench = isolate::Bench::new(case, &ends, mover, clock);
     let measured = measured(&bench, foreseen.is_refused, tell);
     let prediction = law::predict_rounds(&measured, &ends).filter(|_| !is_stopped(case));
     let MeasuredRounds { parts, wrong: unmeasured, .. } = measured;
@@ -108,9 +117,10 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
     if bench.written.get() > 0 {
         ends.wait_discarded(&case.stop);
     }
-    let before_ns = start.elapsed().as_nanos() as u64;
+    let before = clock();
     let report = copy(case, mover);
-    let after = Instant::now();
+    let after = clock();
+    bench.until.set(after + ADDED_MAX.saturating_sub(before));
     let seen = law::Seen::from_report(&report, prediction.as_ref());
     let (repeated, account) = repeated(&bench, &report);
     let (limited_by, limited_detail) = law::decide(
@@ -119,10 +129,9 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
         &account,
         &law::Seen::from_report(&account, prediction.as_ref()),
     );
-    let over = after + ADDED_MAX.saturating_sub(Duration::from_nanos(before_ns));
     let limited_detail = rounds::repeat::of_copy(limited_detail, &report);
     let cause = advice::cause(limited_by, &limited_detail, &report);
-    let gains = tried(&bench, &parts, cause, &report, over, tell);
+    let gains = tried(&bench, &parts, cause, &report, tell);
     let advice = match gains {
         Some(gains) => advice::advise(cause, &case.options, &report, prediction.as_ref(), &gains),
         None => Advice::none(cause),
@@ -140,7 +149,7 @@ pub fn explain(case: &Case, mover: Mover<'_>, tell: &dyn Fn(&str)) -> Explained 
         advice,
         words: String::new(),
         page: String::new(),
-        added_ns: before_ns + after.elapsed().as_nanos() as u64,
+        added_ns: (before + clock().saturating_sub(after)).as_nanos() as u64,
         report,
     };
     in_words(explained, case)
@@ -172,14 +181,13 @@ fn tried(
     parts: &[Part],
     cause: advice::Cause,
     report: &Report,
-    over: Instant,
     tell: &dyn Fn(&str),
 ) -> Option<Vec<trial::Gain>> {
     if report.exit_status != Status::Done as i32 || bench.ends.bytes() == Some(0) {
         return None;
     }
     let is_over = is_stopped(bench.case) || parts.is_empty();
-    Some(if is_over { Vec::new() } else { trial::gains(bench, parts, cause, report, over, tell) })
+    Some(if is_over { Vec::new() } else { trial::gains(bench, parts, cause, report, tell) })
 }
 
 /// Adds the words; a copy that failed has none, its problem says all there is to say.
@@ -208,10 +216,56 @@ fn copy(case: &Case, mover: Mover<'_>) -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::{Arc, Mutex};
 
     use datapump::{Fill, Options, Place};
+
+    /// The clock is simulated: a slice of the sink takes as long as the case says, all else nothing.
+    #[test]
+    fn no_slice_begins_late_and_what_had_no_time_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (what, slice_ms, copy_ms, is_measured) in [
+            ("a fast sink", 20, 20, true),
+            ("a slow sink", 1_000, 16_000, true),
+            ("seconds for each fsync", 8_000, 16_000, false),
+            ("a short copy behind slow slices", 3_000, 500, true),
+            ("minutes for each fsync", 100_000, 500, false),
+        ] {
+            let (now, copy, starts) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::new(Vec::new()));
+            let clock = || Duration::from_millis(now.load(Ordering::Relaxed));
+            let mover = |job: Job, is_for: MoveUse| {
+                let is_copy = is_for == MoveUse::Copy;
+                let is_slow = is_copy || job.asked().measuring.rehearsal_bytes.is_some();
+                let taken = if is_copy { copy_ms } else { slice_ms } * u64::from(is_slow);
+                let before = now.fetch_add(taken, Ordering::Relaxed);
+                if is_copy {
+                    copy.store(copy_ms, Ordering::Relaxed);
+                } else if is_slow {
+                    starts.lock().expect("no panic").push(before - copy.load(Ordering::Relaxed));
+                }
+                let (elapsed_ns, bytes_moved) = (taken * 1_000_000, 4 << 20);
+                MoveOutcome { report: Report { bytes_moved, elapsed_ns, ..Report::default() }, problem: None }
+            };
+            let case = Case {
+                sources: vec![Place::Null { bytes: Some(4 << 20), fill: Fill::Zero }],
+                target: Place::Path(folder.path().join("new")),
+                // Nothing is left to try.
+                options: Options::default().with(|it| {
+                    (it.tuning.lanes, it.tuning.sink_depth) = (Some(256), Some(256));
+                }),
+                stop: Default::default(),
+            };
+            let explained = explain_in_time(&case, &mover, &clock, &|_| ());
+            let starts = starts.into_inner().expect("no panic");
+            assert!(starts.iter().all(|at| *at < 20_000), "{what}: {starts:?}");
+            assert!(explained.added_ns < 20_000_000_000 + slice_ms * 1_000_000, "{what}: {explained:?}");
+            let named = explained.unmeasured.iter().filter(|why| why.ends_with(": there was no time"));
+            let (measured, named) = (explained.parts.len(), named.count());
+            assert_eq!((measured, named), if is_measured { (2, 0) } else { (0, 2) }, "{what}: {explained:?}");
+            assert_eq!(explained.prediction.is_some(), is_measured, "{what}");
+        }
+    }
 
     /// Interrupted while a part was measured, refused, or done in part: nothing is said of it but by the copy.
     #[test]

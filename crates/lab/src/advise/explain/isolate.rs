@@ -14,13 +14,15 @@ use datapump::{
 use super::ends::{CopyEnds, End};
 use super::part::{Part, PartName, Slice};
 use super::timer::limited;
-use super::{Case, MoveOutcome, MoveUse, Mover};
+use super::{Case, ExplainClock, MoveOutcome, MoveUse, Mover};
 use crate::session::quiet::nearest_there;
 
 /// The bare pump needs no device to come to speed.
 const PUMP_TIME: Duration = Duration::from_millis(60);
 /// A slice that takes longer is cut off: that of a device that became much slower meanwhile.
 const SLICE_TIME_MAX: Duration = Duration::from_secs(6);
+/// Why a part has no slice.
+pub(super) const NO_TIME: &str = "there was no time";
 /// Nothing moves faster than this for so long: 64 GB/s.
 const NULL_BYTES: u64 = 160 << 30;
 /// Slices begin at a multiple of this: as direct I/O needs it, and any request size divides it.
@@ -67,6 +69,9 @@ pub(super) struct Bench<'case> {
     pub(super) mover: Mover<'case>,
     /// Bytes that parts wrote so far.
     pub(super) written: Cell<u64>,
+    pub(super) clock: ExplainClock<'case>,
+    /// From this time on no slice begins.
+    pub(super) until: Cell<Duration>,
 }
 
 /// Which bytes a slice moves.
@@ -78,8 +83,18 @@ pub(super) struct SliceRange {
 }
 
 impl<'case> Bench<'case> {
-    pub(super) fn new(case: &'case Case, ends: &'case CopyEnds, mover: Mover<'case>) -> Bench<'case> {
-        Bench { case, ends, mover, written: Cell::new(0) }
+    pub(super) fn new(
+        case: &'case Case,
+        ends: &'case CopyEnds,
+        mover: Mover<'case>,
+        clock: ExplainClock<'case>,
+    ) -> Bench<'case> {
+        Bench { case, ends, mover, written: Cell::new(0), clock, until: Cell::new(Duration::MAX) }
+    }
+
+    /// Whether there is time for one more slice.
+    pub(super) fn has_time(&self) -> bool {
+        (self.clock)() < self.until.get()
     }
 
     /// Whether the copy has this part, given those that are known by now.
@@ -149,7 +164,8 @@ impl<'case> Bench<'case> {
         WRITES_MAX.min(free / 20).saturating_sub(self.written.get())
     }
 
-    /// Runs one slice of a part. A target without room for it gets half of it, as often as need be.
+    /// Runs one slice of a part; `None` where there is no time for it. A target without room for it gets half of it, as often
+    /// as need be.
     ///
     /// Errors: it failed, and why.
     pub(super) fn slice(
@@ -157,7 +173,10 @@ impl<'case> Bench<'case> {
         name: PartName,
         options: &Options,
         range: SliceRange,
-    ) -> Result<Slice, String> {
+    ) -> Result<Option<Slice>, String> {
+        if !self.has_time() {
+            return Ok(None);
+        }
         if !self.ends.has_same_source(self.case) {
             return Err(alone(name, "the source is another file by now"));
         }
@@ -169,7 +188,7 @@ impl<'case> Bench<'case> {
         if moved.report.problems.contains_key(Class::NoSpace.name()) && range.bytes > 1 {
             return self.slice(name, options, SliceRange { bytes: range.bytes / 2, ..range });
         }
-        measured(name, &moved).map(|()| slice)
+        measured(name, &moved).map(|()| Some(slice))
     }
 
     /// The slice's move, with its report.

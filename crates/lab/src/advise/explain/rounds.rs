@@ -6,12 +6,12 @@
 //! show the fixed time of a move. Must not know: what the parts allow together, how a slice is run.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use datapump::Options;
 
 use super::ends::{CopyEnds, End};
-use super::isolate::{Bench, SliceRange, alone, tuning};
+use super::isolate::{Bench, NO_TIME, SliceRange, alone, tuning};
 use super::law::whole;
 use super::messages;
 use super::part::{MeasuredRounds, Part, PartName, Slice, SlicePair, by_round};
@@ -21,7 +21,7 @@ pub(super) mod repeat;
 /// After this much time there are no more rounds, if there are enough: with the rests, the trials and the repetitions all of
 /// it stays below half a minute.
 const TIME: Duration = Duration::from_millis(7500);
-/// Nor however few there are.
+/// Nor however few there are: then no slice begins, the first ones included.
 const TIME_MAX: Duration = Duration::from_secs(14);
 /// With 5 rounds the interval is 2.3 standard deviations wide to each side, with 10 it is 1.9, with many 1.6.
 const ROUNDS_MIN: usize = 5;
@@ -81,13 +81,14 @@ struct Track {
 
 /// Measures all parts that there are.
 pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
-    let start = Instant::now();
+    let start = (bench.clock)();
+    bench.until.set(start + TIME_MAX);
     let options = tuning(&bench.case.options);
     let mut measured = MeasuredRounds::default();
     let mut tracks = first(bench, &options, tell, &mut measured.wrong);
     let is_stopped = || bench.case.stop.load(Ordering::Relaxed);
     let names: Vec<&str> = tracks.iter().map(|track| track.name.words()).collect();
-    if !is_stopped() {
+    if !is_stopped() && bench.has_time() {
         tell(&format!("measuring in turns: {}", names.join(", ")));
     }
     let kept = bench.may_write() / SHARES * LATER_SHARE;
@@ -95,15 +96,14 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
     // The first of these rounds is a warm-up: slices of the size that counts.
     while !tracks.is_empty()
         && !is_stopped()
-        && is_worth_a_round(bench, &tracks, round, start.elapsed(), kept)
+        && is_worth_a_round(bench, &tracks, round, (bench.clock)() - start, kept)
     {
         tracks.retain_mut(|track| {
             // A slice that was cut short shows nothing.
             let done = if is_stopped() { Ok(()) } else { track.run(bench, &options, round) };
             match done {
                 Err(why) if !is_stopped() => {
-                    tell(&why);
-                    measured.wrong.push(why);
+                    leave_out(why, tell, &mut measured.wrong);
                     false
                 }
                 Ok(()) | Err(_) => true,
@@ -117,7 +117,7 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
     if is_stopped() {
         return measured;
     }
-    settle(&mut measured, tracks, bench.ends);
+    settle(&mut measured, tracks, bench, tell);
     let rate = bench.case.options.tuning.bytes_per_second;
     let rate = rate.map(|rate| Part { bytes_per_second: rate as f64, ..Part::new(PartName::RateLimit) });
     measured.parts.extend(rate.clone());
@@ -126,6 +126,12 @@ pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
         tell(&messages::alone(part));
     });
     measured
+}
+
+/// A part is not measured, and why.
+fn leave_out(why: String, tell: &dyn Fn(&str), wrong: &mut Vec<String>) {
+    tell(&why);
+    wrong.push(why);
 }
 
 /// The parts that there are, each with the size of its slices.
@@ -145,10 +151,7 @@ fn first(bench: &Bench<'_>, options: &Options, tell: &dyn Fn(&str), wrong: &mut 
                 let on_one_machine = probed.on_one_machine;
                 known.push((Part { on_one_machine, ..Part::new(name) }, probed));
             }
-            Err(why) => {
-                tell(&why);
-                wrong.push(why);
-            }
+            Err(why) => leave_out(why, tell, wrong),
         }
     }
     let names: Vec<PartName> = known.iter().map(|(part, _)| part.name).collect();
@@ -172,7 +175,10 @@ fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSp
     if room < LITTLE_BYTES.min(most) {
         return Err(alone(name, "too little free space"));
     }
-    let slice = |bytes: u64| bench.slice(name, options, SliceRange { bytes: bytes.min(most), begin: 0 });
+    let slice = |bytes: u64| {
+        let probed = bench.slice(name, options, SliceRange { bytes: bytes.min(most), begin: 0 })?;
+        probed.ok_or_else(|| alone(name, NO_TIME))
+    };
     let tiny = slice(TINY_BYTES)?;
     let of_one =
         FirstSpeed { on_one_machine: tiny.on_one_machine, bytes_per_second: tiny.bytes_per_second() };
@@ -200,7 +206,7 @@ fn is_worth_a_round(bench: &Bench<'_>, tracks: &[Track], round: usize, elapsed: 
     let counted = round.saturating_sub(1);
     let written: u64 = tracks.iter().filter(|track| bench.writes(track.name)).map(Track::bytes).sum();
     let has_room = written == 0 || bench.may_write() >= kept.saturating_add(written);
-    let has_time = elapsed < if counted < ROUNDS_MIN { TIME_MAX } else { TIME };
+    let has_time = bench.has_time() && (counted < ROUNDS_MIN || elapsed < TIME);
     // Without any part but the empty loop nothing is predicted.
     let is_of_use = tracks.iter().any(|track| track.name != PartName::Pump) || round < 2;
     counted < ROUNDS_MAX && has_room && has_time && is_of_use
@@ -252,20 +258,20 @@ impl Track {
         self.long_bytes + self.short_bytes.unwrap_or(0)
     }
 
-    /// The slices of one round.
+    /// The slices of one round; none is kept where there is no time for all of them.
     fn run(&mut self, bench: &Bench<'_>, options: &Options, round: usize) -> Result<(), String> {
         let (name, begin) = (self.name, self.begin(bench.ends, round));
         let slice = |bytes: u64| {
-            if bench.writes(name) && bytes >= FIRST_BYTES {
+            if bench.writes(name) && bytes >= FIRST_BYTES && bench.has_time() {
                 bench.ends.wait_discarded(&bench.case.stop);
             }
             bench.slice(name, options, SliceRange { bytes, begin })
         };
         let short = self.short_bytes.map(slice).transpose()?;
-        let long = slice(self.long_bytes)?;
+        let Some(long) = slice(self.long_bytes)? else { return Ok(()) };
         // A target had no room for more, or there was no time.
         self.long_bytes = self.long_bytes.min(long.bytes);
-        self.pairs.push(SlicePair { short, long });
+        self.pairs.push(SlicePair { short: short.flatten(), long });
         Ok(())
     }
 
@@ -298,11 +304,17 @@ fn sizes(by_time: u64, room: u64, part_max: u64, copy_bytes: Option<u64>) -> (u6
     }
 }
 
-/// Collects the measurements by part and by round. A last round that not all parts completed does not count.
-fn settle(measured: &mut MeasuredRounds, tracks: Vec<Track>, ends: &CopyEnds) {
+/// Collects the measurements by part and by round. A last round that not all parts completed does not count, and parts of which
+/// none counts are named.
+fn settle(measured: &mut MeasuredRounds, tracks: Vec<Track>, bench: &Bench<'_>, tell: &dyn Fn(&str)) {
     let count = tracks.iter().map(|track| track.pairs.len()).min().unwrap_or(0);
+    if count == 0 {
+        let why = if bench.has_time() { "too little free space" } else { NO_TIME };
+        tracks.iter().for_each(|track| leave_out(alone(track.name, why), tell, &mut measured.wrong));
+    }
+    let bytes = bench.ends.bytes();
     let by_track: Vec<Vec<Part>> =
-        tracks.iter().map(|track| by_round(track.name, &track.pairs[..count], ends.bytes())).collect();
+        tracks.iter().map(|track| by_round(track.name, &track.pairs[..count], bytes)).collect();
     let of_round = |round: usize| by_track.iter().map(|parts| parts[round].clone()).collect();
     measured.rounds = (0..count).map(of_round).collect();
     measured.parts =
@@ -347,7 +359,7 @@ mod tests {
                 }
             };
             let ends = CopyEnds { source: End::Null, copy_bytes: Some(copy), ..CopyEnds::for_tests() };
-            let bench = Bench::new(&case, &ends, &mover);
+            let bench = Bench::new(&case, &ends, &mover, &|| Duration::ZERO);
             let measured = all(&bench, &|_| ());
             let written = written.load(Ordering::Relaxed);
             assert!(

@@ -3,7 +3,7 @@
 //! Must not know: what limits a copy, how it is worded.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use datapump::{LimitedBy, LimitedDetail, Report, Status, Why};
 
@@ -79,7 +79,8 @@ fn part(bench: &Bench<'_>, bytes: u64) -> Result<PartName, String> {
 
 /// Repeats it. Gives why that was not often enough.
 fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option<String> {
-    let start = Instant::now();
+    let start = (bench.clock)();
+    let no_time = || Some("there was no time to repeat it more often".into());
     let bytes = reports[0].bytes_moved;
     let options = tuning(&bench.case.options);
     loop {
@@ -90,8 +91,9 @@ fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option
         if reports.len() >= TIMES_MAX {
             return Some("so little moves in no time, however often".into());
         }
-        if start.elapsed() >= TIME_MAX || bench.case.stop.load(Ordering::Relaxed) {
-            return Some("there was no time to repeat it more often".into());
+        let is_late = !bench.has_time() || (bench.clock)() >= start + TIME_MAX;
+        if is_late || bench.case.stop.load(Ordering::Relaxed) {
+            return no_time();
         }
         if bench.writes(name) && bytes > bench.may_write() {
             return Some("too much would be written to repeat it more often".into());
@@ -106,8 +108,12 @@ fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option
         if bench.writes(name) {
             bench.written.set(bench.written.get().saturating_add(moved.report.bytes_moved));
         }
+        if moved.report.exit_status == Status::Interrupted as i32 {
+            return no_time();
+        }
         if moved.report.exit_status != Status::Done as i32 {
-            return Some(format!("it could not be repeated: {}", moved.problem.unwrap_or_default()));
+            let why = moved.problem.as_deref().unwrap_or("nothing was moved");
+            return Some(format!("it could not be repeated: {why}"));
         }
         reports.push(moved.report);
     }
@@ -181,11 +187,37 @@ mod tests {
         ] {
             let ends = CopyEnds { source, sink: End::File(0), ..CopyEnds::for_tests() };
             let mover = |_, _| MoveOutcome { report: report(LimitedBy::Sink, mebibytes, ms), problem: None };
-            let bench = Bench::new(&case, &ends, &mover);
+            let bench = Bench::new(&case, &ends, &mover, &|| Duration::ZERO);
             let got = repeat(&bench, &report(LimitedBy::Sink, mebibytes, ms)).map(|(repeated, _)| repeated);
             assert_eq!(got.as_ref().map(|it| it.times), times, "{what}: {got:?}");
             let said = got.and_then(|it| it.why_not).unwrap_or_default();
             assert!(said.contains(why) && said.is_empty() == why.is_empty(), "{what}: {said}");
+        }
+    }
+
+    /// A slice that is cut off has no problem to tell.
+    #[test]
+    fn a_repetition_that_is_stopped_had_no_time() {
+        let case = Case {
+            sources: vec![Place::Null { bytes: Some(1), fill: Fill::Zero }],
+            target: Place::Stream,
+            options: Options::default(),
+            stop: Default::default(),
+        };
+        let ends = CopyEnds { source: End::Null, sink: End::File(0), ..CopyEnds::for_tests() };
+        let short = report(LimitedBy::Sink, 64, 34);
+        for (status, problem, why) in [
+            (Status::Interrupted, None, "there was no time to repeat it more often"),
+            (Status::Failed, Some("no room"), "it could not be repeated: no room"),
+            (Status::Failed, None, "it could not be repeated: nothing was moved"),
+        ] {
+            let mover = |_, _| MoveOutcome {
+                report: Report { exit_status: status as i32, ..Report::default() },
+                problem: problem.map(String::from),
+            };
+            let bench = Bench::new(&case, &ends, &mover, &|| Duration::ZERO);
+            let (repeated, _) = repeat(&bench, &short).expect("it is short");
+            assert_eq!(repeated.why_not.as_deref(), Some(why));
         }
     }
 
@@ -208,7 +240,7 @@ mod tests {
             rustix::fs::mknodat(rustix::fs::CWD, &source, rustix::fs::FileType::Fifo, mode, 0).expect("room");
             MoveOutcome { report: report(LimitedBy::Source, 64, 34), problem: None }
         };
-        let bench = Bench::new(&case, &ends, &mover);
+        let bench = Bench::new(&case, &ends, &mover, &|| Duration::ZERO);
         let (repeated, _) = repeat(&bench, &report(LimitedBy::Source, 64, 34)).expect("it is short");
         let why = "its source is another file by now".to_string();
         assert_eq!((repeated.times, repeated.why_not), (2, Some(why)));
