@@ -273,6 +273,9 @@ pub struct Report {
     /// CPU time by stage and host, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bill: Option<Bill>,
+    /// Free bytes of the target's file system before a rehearsal; missing for a copy, and where an older version wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rehearsal_free_bytes: Option<u64>,
     /// Root of the BLAKE3 tree of the last file, in hex, when it was computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blake3: Option<String>,

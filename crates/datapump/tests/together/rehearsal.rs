@@ -100,7 +100,7 @@ fn what_a_rehearsal_could_not_take_back_is_refused() {
 
 /// How much is asked, how much there is, and how much of that may be used.
 #[test]
-fn too_much_is_told_with_what_may_be_used() {
+fn too_much_is_known_with_what_may_be_used() {
     let folder = tempfile::tempdir().expect("room");
     let bytes = Options::REHEARSAL_BYTES_MAX + 1;
     let options = Options::default().with(|it| it.measuring.rehearsal_bytes = Some(bytes));
@@ -111,6 +111,23 @@ fn too_much_is_told_with_what_may_be_used() {
     let said = said.into_inner().expect("no panic");
     for words in ["a rehearsal of 2.0 GiB may use one in twenty of the ", "iB that are free: "] {
         assert!(said.contains(words), "{said}");
+    }
+}
+
+/// Whoever rehearses on another host learns by the report how much is free there; a copy tells nothing of it.
+#[test]
+fn a_rehearsal_says_how_much_is_free() {
+    let (here, there) = (tempfile::tempdir().expect("room"), tempfile::tempdir().expect("room"));
+    let served = Served::new(ServeOptions::for_place(Place::Path(there.path().into())));
+    let source = || vec![Place::Null { bytes: Some(4096), fill: Fill::Noise }];
+    for (bytes, is_known) in [(Some(4096), true), (None, false)] {
+        let options = Options::default().with(|it| it.measuring.rehearsal_bytes = bytes);
+        let target = Place::Path(here.path().join("target"));
+        let on_one_host = Job::copy(source(), target).options(options.clone()).run_reported(&|_| {});
+        let (push, _) = served.copy(source(), served.place("target"), options);
+        for (what, report) in [("here", on_one_host), ("push", push)] {
+            assert_eq!(report.rehearsal_free_bytes.is_some(), is_known, "{what}: {report:?}");
+        }
     }
 }
 

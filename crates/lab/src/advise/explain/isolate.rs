@@ -29,6 +29,9 @@ const NULL_BYTES: u64 = 160 << 30;
 const BEGIN_STEP: u64 = 64 << 20;
 /// Bytes written in all besides the copy: six slices of a copy of 400 MiB; one in twenty of the free bytes at most.
 pub(super) const WRITES_MAX: u64 = 4 << 30;
+const FREE_PARTS: u64 = 20;
+/// In all to a host that does not say how much is free there, as an older version: it bounds each slice alone.
+const WRITES_MAX_UNKNOWN: u64 = 256 << 20;
 
 /// What of the user's options is part of how fast a part is.
 pub(super) fn tuning(options: &Options) -> Options {
@@ -69,6 +72,8 @@ pub(super) struct Bench<'case> {
     pub(super) mover: Mover<'case>,
     /// Bytes that parts wrote so far.
     pub(super) written: Cell<u64>,
+    /// Free bytes of the target's file system on another host, as the last slice there said.
+    remote_free_bytes: Cell<Option<u64>>,
     pub(super) clock: ExplainClock<'case>,
     /// From this time on no slice begins.
     pub(super) until: Cell<Duration>,
@@ -89,7 +94,8 @@ impl<'case> Bench<'case> {
         mover: Mover<'case>,
         clock: ExplainClock<'case>,
     ) -> Bench<'case> {
-        Bench { case, ends, mover, written: Cell::new(0), clock, until: Cell::new(Duration::MAX) }
+        let (written, remote_free_bytes, until) = (Cell::new(0), Cell::new(None), Cell::new(Duration::MAX));
+        Bench { case, ends, mover, written, remote_free_bytes, clock, until }
     }
 
     /// Whether there is time for one more slice.
@@ -156,12 +162,13 @@ impl<'case> Bench<'case> {
 
     /// Bytes that may still be written besides the copy.
     pub(super) fn may_write(&self) -> u64 {
-        let free = match &self.case.target {
-            Place::Path(path) => free_bytes(path),
-            // The other host refuses more than its own share.
+        let share = |free_bytes: u64| free_bytes / FREE_PARTS;
+        let most = match &self.case.target {
+            Place::Path(path) => share(free_bytes(path)),
+            Place::Remote(_) => self.remote_free_bytes.get().map_or(WRITES_MAX_UNKNOWN, share),
             _ => u64::MAX,
         };
-        WRITES_MAX.min(free / 20).saturating_sub(self.written.get())
+        WRITES_MAX.min(most).saturating_sub(self.written.get())
     }
 
     /// Runs one slice of a part; `None` where there is no time for it. A target without room for it gets half of it, as often
@@ -219,10 +226,12 @@ impl<'case> Bench<'case> {
             PartName::Together | PartName::Chain => ((source.clone(), target.clone()), plain.with(rehearsed)),
         };
         let time = if name == PartName::Pump { PUMP_TIME } else { SLICE_TIME_MAX };
-        limited(time, &self.case.stop, |stop| {
+        let moved = limited(time, &self.case.stop, |stop| {
             let job = Job::copy(vec![ends.0], ends.1).options(options).stop(stop);
             (self.mover)(job, MoveUse::Part)
-        })
+        });
+        self.remote_free_bytes.set(moved.report.rehearsal_free_bytes.or(self.remote_free_bytes.get()));
+        moved
     }
 }
 

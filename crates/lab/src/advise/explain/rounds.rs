@@ -171,10 +171,12 @@ struct FirstSpeed {
 /// How fast a part is at first.
 fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSpeed, String> {
     let most = bench.ends.bytes().unwrap_or(u64::MAX).max(1);
-    let room = if bench.writes(name) { bench.may_write() / SHARES } else { u64::MAX };
-    if room < LITTLE_BYTES.min(most) {
-        return Err(alone(name, "too little free space"));
-    }
+    let room = || if bench.writes(name) { bench.may_write() / SHARES } else { u64::MAX };
+    let check_room = || {
+        let is_enough = room() >= LITTLE_BYTES.min(most);
+        if is_enough { Ok(()) } else { Err(alone(name, "too little free space")) }
+    };
+    check_room()?;
     let slice = |bytes: u64| {
         let probed = bench.slice(name, options, SliceRange { bytes: bytes.min(most), begin: 0 })?;
         probed.ok_or_else(|| alone(name, NO_TIME))
@@ -185,10 +187,12 @@ fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSp
     if name == PartName::Pump || most <= TINY_BYTES {
         return Ok(of_one);
     }
+    // Now another host has said how much is free.
+    check_room()?;
     let little = slice(LITTLE_BYTES)?;
     let bytes_per_second = between(&tiny, &little);
     let is_slow = bytes_per_second * FIRST_TIME_MAX < FIRST_BYTES as f64;
-    if is_slow || most <= LITTLE_BYTES || room < FIRST_BYTES {
+    if is_slow || most <= LITTLE_BYTES || room() < FIRST_BYTES {
         return Ok(FirstSpeed { bytes_per_second, ..of_one });
     }
     Ok(FirstSpeed { bytes_per_second: between(&little, &slice(FIRST_BYTES)?), ..of_one })
@@ -324,8 +328,9 @@ fn settle(measured: &mut MeasuredRounds, tracks: Vec<Track>, bench: &Bench<'_>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advise::explain::isolate::WRITES_MAX;
     use crate::advise::explain::{Case, MoveOutcome, MoveUse};
-    use datapump::{Class, Fill, Job, Place, Report};
+    use datapump::{Class, Fill, Host, Job, Place, Remote, Report};
     use std::sync::atomic::AtomicU64;
 
     fn null_case() -> Case {
@@ -362,14 +367,42 @@ mod tests {
             let bench = Bench::new(&case, &ends, &mover, &|| Duration::ZERO);
             let measured = all(&bench, &|_| ());
             let written = written.load(Ordering::Relaxed);
-            assert!(
-                written <= crate::advise::explain::isolate::WRITES_MAX / 4 * 3 + (64 << 20),
-                "{what}: {written}"
-            );
+            assert!(written <= WRITES_MAX / 4 * 3 + (64 << 20), "{what}: {written}");
             assert!(measured.rounds.len() >= rounds_min, "{what}: {} rounds", measured.rounds.len());
             let sink =
                 measured.parts.iter().find(|part| part.name == PartName::Sink).expect("it was measured");
             assert!((sink.bytes_per_second / 2e9 - 1.0).abs() < 0.01, "{what}: {sink:?}");
+        }
+    }
+
+    /// The other host bounds each slice alone: all of them together are bounded here, by what it says is free.
+    #[test]
+    fn slices_on_another_host_stay_within_one_in_twenty_of_what_is_free_there() {
+        let remote = Remote { host: Host::Served("host:1".into()), path: "file".into() };
+        let case = Case { target: Place::Remote(remote), ..null_case() };
+        for (what, free, most) in [
+            ("600 MiB", Some(600 << 20), 30 << 20),
+            ("much", Some(1 << 40), WRITES_MAX),
+            ("full", Some(0), LITTLE_BYTES),
+            ("an older version", None, 256 << 20),
+        ] {
+            let written = AtomicU64::new(0);
+            let mover = |job: Job, _: MoveUse| {
+                let bytes_moved = job.asked().measuring.rehearsal_bytes;
+                written.fetch_add(bytes_moved.unwrap_or(0), Ordering::Relaxed);
+                let rehearsal_free_bytes = bytes_moved.and(free);
+                let bytes_moved = bytes_moved.unwrap_or(1 << 20);
+                let elapsed_ns = bytes_moved / 2;
+                let report = Report { bytes_moved, elapsed_ns, rehearsal_free_bytes, ..Report::default() };
+                MoveOutcome { report, problem: None }
+            };
+            let (source, sink) = (End::Null, End::Far);
+            let ends = CopyEnds { source, sink, copy_bytes: Some(100 << 20), ..CopyEnds::for_tests() };
+            let bench = Bench::new(&case, &ends, &mover, &|| Duration::ZERO);
+            let measured = all(&bench, &|_| ());
+            let written = written.load(Ordering::Relaxed);
+            assert!((1..=most).contains(&written), "{what}: {written}");
+            assert!(!measured.rounds.is_empty(), "{what}: {measured:?}");
         }
     }
 

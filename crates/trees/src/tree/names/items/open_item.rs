@@ -242,7 +242,10 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
             stream::open_special(at, &shared.stop).map(|handle| OpenTarget::Stream(Arc::new(handle)))
         }
         Target::File(at) if shared.settings.options.measuring.rehearsal_bytes.is_some() => {
-            StagedFile::rehearsed(at).map(OpenTarget::StagedFile)
+            let staged = StagedFile::rehearsed(at)?;
+            // Whoever rehearses on another host bounds the sum by this.
+            shared.ledger.tally().done.rehearsal_free_bytes = staged.rooms_of_folder().free_bytes();
+            Ok(OpenTarget::StagedFile(staged))
         }
         Target::Tree(at) => {
             Err(Problem::new(Class::Changed, Operation::Open, &at.path, "the source is no folder any more"))
