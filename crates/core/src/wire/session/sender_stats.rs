@@ -67,7 +67,7 @@ pub struct SenderStats {
     /// The bytes come from a program at the other end of a pipe.
     #[n(22)]
     pub reads_a_pipe: Option<bool>,
-    /// Nanoseconds spent answering requests about names, summed over threads.
+    /// Nanoseconds spent in calls about names and attributes, summed over threads.
     #[n(23)]
     pub names_ns: Option<u64>,
 }

@@ -30,7 +30,7 @@ const QUEUED: u64 = 2;
 const WAY_FRACTION: f64 = 0.1;
 /// Answers about names, one after the other, that take this part of the time are what is slow.
 const ANSWERS_FRACTION: f64 = 0.5;
-/// A wait for the sender's names that takes this part of the time explains it, where nothing else took as long.
+/// Names of the sender that take this part of the receiver's time explain it, where nothing else took as long.
 const NAMES_FRACTION: f64 = 0.25;
 /// A path that holds this part of what is asked for at a time would take more.
 const ASKED_FRACTION: f64 = 0.8;
@@ -145,6 +145,8 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
     let of_ns = given.lanes_ns.unwrap_or(0);
     let sender = |limit, stage: &str, why: Why, waited_ns| {
         let host = "sender".into();
+        // Threads without a lane read for digests, too.
+        let waited_ns = u64::min(waited_ns, of_ns);
         (limit, LimitedDetail { host, ..LimitedDetail::here(stage, why, waited_ns, of_ns) })
     };
     if waits_for_answers(report) {
@@ -171,10 +173,11 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
         let held_ns = (quota_held.min(1.0) * of_ns as f64) as u64;
         return sender(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns);
     }
-    let names = names_wait_ns(given);
-    if names as f64 >= NAMES_FRACTION * report.elapsed_ns as f64 && names > disk.max(held).max(sending) {
+    // Each lane of the receiver waits for one thread here at a time: both are sums over these.
+    let (names, lanes_ns) = (names_wait_ns(given), report.limited_detail.of_ns);
+    if names as f64 >= NAMES_FRACTION * lanes_ns as f64 && names > disk.max(held).max(sending) {
         let (limit, detail) = sender(LimitedBy::Metadata, "metadata", Why::NamesAndAttributes, names);
-        return (limit, LimitedDetail { of_ns: of_ns.max(names), ..detail });
+        return (limit, LimitedDetail { waited_ns: names.min(lanes_ns), of_ns: lanes_ns, ..detail });
     }
     // Both are times of a clock, in which others may have had the CPU.
     let computed = (hashing + sealing).min(given.lanes_cpu_ns.unwrap_or(u64::MAX)) + waited_for_itself;

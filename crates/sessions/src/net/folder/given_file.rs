@@ -109,22 +109,24 @@ impl GivenFile {
         }
     }
 
+    /// Whether nothing of a small file has changed since it was opened, and that is sure.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.handle.meta().is_ok_and(|now| {
+            let is_same = now == Meta { atime_ns: now.atime_ns, links: now.links, ..self.meta };
+            is_same && !self.look.is_young && !mapped::was_stored_to(&self.handle, &self.meta)
+        })
+    }
+
     /// Whether this block is what a small file was when it was opened: one state of it. What is unverified is read again,
     /// once a further change would show. A file whose name another one has by now counts as long as it is unchanged
     /// itself: it was copied before it was replaced. One whose name is gone has vanished.
-    pub(crate) fn check(&self, block: &[u8], stop: &AtomicBool) -> Still {
+    pub(crate) fn check_again(&self, block: &[u8], stop: &AtomicBool) -> Still {
         // Else it is gone, or cannot be read any more.
-        self.check_change(block, stop).unwrap_or(Still::Changed)
+        self.read_again(block, stop).unwrap_or(Still::Changed)
     }
 
-    /// Whether a small file is what it was before its block was read. Where that is not sure it waits until a change would
-    /// show, and compares the bytes again.
-    fn check_change(&self, block: &[u8], stop: &AtomicBool) -> Outcome<Still> {
-        let now = self.handle.meta()?;
-        let is_same = now == Meta { atime_ns: now.atime_ns, links: now.links, ..self.meta };
-        if is_same && !self.look.is_young && !mapped::was_stored_to(&self.handle, &self.meta) {
-            return Ok(Still::Unchanged);
-        }
+    /// Waits until a change of a small file would show, and compares the bytes again.
+    fn read_again(&self, block: &[u8], stop: &AtomicBool) -> Outcome<Still> {
         let named = self.open_named()?;
         let is_replaced = id(&named.meta()?) != id(&self.meta);
         let handle = if is_replaced { open_cached(&self.handle)? } else { named };

@@ -6,13 +6,14 @@
 //!
 //! Must not know: connections, who asks, how blocks are read.
 
+mod call_times;
 mod open_places;
 mod read_again;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,9 +21,11 @@ use datapump_core::wire::RANGES_MAX;
 use datapump_core::wire::attributes::is_plain;
 use datapump_core::wire::bounds::FileSize;
 use datapump_core::wire::peer_request::{Answer, Fault, PeerRequest, Range};
+use datapump_core::wire::session::SenderStats;
 use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
+use self::call_times::CallTimes;
 use self::open_places::{KeptFile, KeptFiles};
 use crate::folder::side::{FolderSide, Keeper};
 use crate::listed::Name;
@@ -98,7 +101,7 @@ pub(crate) struct HandleTable {
     stop: Arc<AtomicBool>,
     /// What other sessions of a server have open; a client's are not read by others.
     shared_reads: Option<Arc<SharedReads>>,
-    names_ns: AtomicU64,
+    times: CallTimes,
 }
 
 const REPLACED: &str = "was replaced by another file meanwhile; copy again when the source is quiet";
@@ -134,13 +137,16 @@ impl HandleTable {
             own_names: OwnNames::default(),
             stop,
             shared_reads,
-            names_ns: AtomicU64::default(),
+            times: CallTimes::default(),
         }
     }
 
-    /// Performs a request about names and attributes, and gives each answer to `tell` before the next is made: there are
-    /// several where one would be too long. A fault is an answer, too.
+    /// Performs a request about names and attributes, or for a digest, and gives each answer to `tell` before the next is
+    /// made: there are several where one would be too long. A fault is an answer, too.
     pub(crate) fn answer(&self, ask: PeerRequest, tell: Tell<'_>) -> Result<(), NetFault> {
+        if let PeerRequest::Read { file, at, len, sum: Some(true) } = ask {
+            return tell(self.sum(file, at.0, len).unwrap_or_else(Answer::Fault));
+        }
         // Time in which the connection takes no bytes counts for the path.
         let (start, mut sending) = (Instant::now(), Duration::ZERO);
         let answered = self.answer_request(ask, &mut |answer| {
@@ -149,17 +155,13 @@ impl HandleTable {
             sending += begins.elapsed();
             sent
         });
-        self.charge_names(start.elapsed().saturating_sub(sending));
+        self.times.charge_names(start.elapsed().saturating_sub(sending));
         answered
     }
 
-    fn charge_names(&self, time: Duration) {
-        self.names_ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
-    }
-
-    /// Nanoseconds spent answering requests about names, summed over threads.
-    pub(crate) fn names_ns(&self) -> u64 {
-        self.names_ns.load(Ordering::Relaxed)
+    /// Adds the time of all calls to what the lanes did.
+    pub(crate) fn add_times(&self, stats: SenderStats) -> SenderStats {
+        self.times.add_to(stats)
     }
 
     fn answer_request(&self, ask: PeerRequest, tell: Tell<'_>) -> Result<(), NetFault> {
@@ -188,7 +190,6 @@ impl HandleTable {
                 self.files().by_number.remove(&file);
                 Ok(Answer::Done)
             }
-            PeerRequest::Read { file, at, len, sum: Some(true) } => self.sum(file, at.0, len),
             PeerRequest::Fetch { above, name, len: 0, .. } => self.fetch_empty(above, &name),
             PeerRequest::Fetch { .. } | PeerRequest::Read { .. } | PeerRequest::ReadOn { .. } => {
                 Err(fault(Operation::Read, EINVAL))
@@ -458,10 +459,7 @@ impl HandleTable {
         len: u32,
         len_max: u32,
     ) -> ShelfOutcome<(Answer, Option<Charge>, Option<GivenFile>)> {
-        let start = Instant::now();
-        let found = self.fetch_open(above, name, len, len_max);
-        self.charge_names(start.elapsed());
-        found
+        self.times.names(|| self.fetch_open(above, name, len, len_max))
     }
 
     fn fetch_open(
@@ -492,8 +490,8 @@ impl HandleTable {
 
     /// An empty file, which stood still meanwhile. One that is not empty, or of which only its end tells, is a fault: it
     /// is opened.
-    pub(crate) fn fetch_empty(&self, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
-        let (answer, _charge, given) = self.fetch(above, name, 0, 0)?;
+    fn fetch_empty(&self, above: u64, name: &[u8]) -> ShelfOutcome<Answer> {
+        let (answer, _charge, given) = self.fetch_open(above, name, 0, 0)?;
         given.and_then(|given| self.still_empty(&given, answer)).ok_or_else(|| fault(Operation::Read, ESTALE))
     }
 
@@ -502,7 +500,9 @@ impl HandleTable {
         if is_made_up(&given.handle) {
             return None;
         }
-        self.check_small(given, &[], Some(Box::new(answer))).ok().flatten().map(|head| *head)
+        let head = Some(Box::new(answer));
+        let checked = if given.is_unchanged() { Ok(head) } else { self.read_small_again(given, &[], head) };
+        checked.ok().flatten().map(|head| *head)
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn serve_connections(
     shared.run.settings.meters = meters.as_ref();
     let (start, groups) = (Instant::now(), job.control_groups());
     let (cpu, quota) = (cpu_now(), groups.begin_quota());
-    let given = serve_on_threads(&shared, handles, channels);
+    let given = handles.add_times(serve_on_threads(&shared, handles, channels));
     let cpu = cpu_since(cpu);
     let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
     let spent_ns = meters.as_ref().map(|meters| meters.spent().0);
@@ -72,7 +72,6 @@ pub(crate) fn serve_connections(
         read_limit: read_limit.map(|limit| ShortText::shortened(&limit.to_string())),
         cpus: Some(cpus()),
         reads_a_pipe: Some(handles.reads_a_pipe()),
-        names_ns: Some(handles.names_ns()),
         ..given
     }
 }

@@ -144,6 +144,28 @@ fn a_sender_whose_names_take_long_is_the_cause() {
     }
 }
 
+/// As many threads at the sender answer as lanes of the receiver wait: together they take a fifth of the time of each.
+#[test]
+fn names_of_many_threads_are_a_part_of_the_time_of_many_lanes() {
+    let ns = |ms: u64| ms * 1_000_000;
+    let given = |names_ms| SenderStats {
+        names_ns: Some(ns(names_ms)),
+        ..given([20, 10, 20, 20, 0, 60], path(50, 0, 0))
+    };
+    for (lanes, names_ms, limit) in [
+        (1, 800, LimitedBy::Metadata),
+        (4, 800, LimitedBy::Network),
+        (4, 1200, LimitedBy::Metadata),
+        (4, 4800, LimitedBy::Metadata),
+    ] {
+        let mut report = waiting();
+        (report.limited_detail.waited_ns, report.limited_detail.of_ns) = (lanes * ns(900), lanes * ns(1000));
+        let merged = merge_reports(report, &given(names_ms));
+        assert_eq!(merged.limited_by, limit, "{lanes} {names_ms}");
+        assert!(merged.limited_detail.waited_ns <= merged.limited_detail.of_ns, "{merged:?}");
+    }
+}
+
 /// Two processes on one machine of two CPUs that wait for each other have these alone; with a third one they do not.
 #[test]
 fn two_sides_on_one_machine_wait_for_each_other() {

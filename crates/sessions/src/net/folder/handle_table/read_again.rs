@@ -23,7 +23,7 @@ impl HandleTable {
     /// What a file is behind blocks of it that were read. Of a large one only these are looked at for stores through a
     /// mapping: all of its pages, for every few blocks, took a third of both processors (a cached GiB over 180 ms).
     pub(crate) fn look_behind(&self, number: u64, blocks: (u64, u64)) -> Option<Answer> {
-        self.metadata_again(number, Some(blocks)).ok()
+        self.times.names(|| self.metadata_again(number, Some(blocks))).ok()
     }
 
     /// Metadata of an open file and of its name now.
@@ -61,8 +61,8 @@ impl HandleTable {
             return Err(fault(Operation::Read, EINVAL));
         }
         let _charge = self.charge(len as usize, 0)?;
-        let sum = given.sum(at, len, &self.stop).map_err(|errno| fault(Operation::Read, errno))?;
-        Ok(Answer::Sum(sum))
+        let sum = self.times.sum(|| given.sum(at, len, &self.stop));
+        sum.map(Answer::Sum).map_err(|errno| fault(Operation::Read, errno))
     }
 
     /// Checks a small file behind its block. Gives the answer that goes ahead of the block, with later attributes if it was
@@ -73,7 +73,20 @@ impl HandleTable {
         block: &[u8],
         head: Option<Box<Answer>>,
     ) -> SmallHead {
-        match given.check(block, &self.stop) {
+        if self.times.names(|| given.is_unchanged()) {
+            return Ok(head);
+        }
+        self.times.read(|| self.read_small_again(given, block, head))
+    }
+
+    /// The same of one that may have changed.
+    pub(super) fn read_small_again(
+        &self,
+        given: &GivenFile,
+        block: &[u8],
+        head: Option<Box<Answer>>,
+    ) -> SmallHead {
+        match given.check_again(block, &self.stop) {
             Still::Unchanged => Ok(head),
             // One that got its first bytes meanwhile is better opened.
             Still::Grew if block.is_empty() => Err(()),
@@ -98,7 +111,9 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
+    use datapump_core::wire::bounds::FileSize;
     use datapump_core::wire::peer_request::PeerRequest;
+    use datapump_core::wire::session::SenderStats;
 
     use super::*;
     use crate::net::folder::handle_place::HandlePlace;
@@ -169,6 +184,49 @@ mod tests {
             let Answer::File { meta, .. } = *head else { panic!("{change}") };
             assert_eq!(meta.size_bytes.0, LINE.len() as u64, "{change}");
         }
+    }
+
+    /// A digest takes data, which the source gives; and a lane with a small file may have to read it again.
+    #[test]
+    fn data_that_is_read_again_takes_no_time_for_names() {
+        let home = tempfile::tempdir().expect("room");
+        fs::write(home.path().join("file"), vec![7; GROUP_BYTES as usize]).expect("room");
+        fs::write(home.path().join("log"), LINE).expect("room");
+        let places = vec![HandlePlace::Path(home.path().into())];
+        let share = Budget::of_client(None).share();
+        let table = HandleTable::new(places, FollowLinks::Never, Arc::default(), share, None);
+        let answer = |ask| {
+            let check = &mut |answer: Answer| {
+                assert!(!matches!(answer, Answer::Fault(_)), "{answer:?}");
+                Ok(())
+            };
+            table.answer(ask, check).expect("an answer");
+        };
+        answer(PeerRequest::Root { folder: 1, place: 0 });
+        answer(PeerRequest::Open { file: 2, above: 1, name: b"file".to_vec().into() });
+        let lanes = SenderStats { lanes_cpu_ns: Some(1), ..SenderStats::default() };
+        let opened = table.add_times(lanes.clone());
+        assert!(opened.names_ns > Some(0));
+        assert_eq!(SenderStats { names_ns: None, ..opened.clone() }, with_no_reads(&lanes));
+
+        let sum = PeerRequest::Read { file: 2, at: FileSize(0), len: GROUP_BYTES as u32, sum: Some(true) };
+        answer(sum);
+        let summed = table.add_times(lanes.clone());
+        assert_eq!(summed.names_ns, opened.names_ns);
+        assert!(summed.lanes_cpu_ns > opened.lanes_cpu_ns && summed.hashing_ns > opened.hashing_ns);
+
+        let (_, _, given) = table.fetch(1, b"log", LINE.len() as u32, 0).expect("a file");
+        let before = table.add_times(lanes.clone());
+        let given = given.expect("it is as listed");
+        append(&home.path().join("log"));
+        table.check_small(&given, LINE, None).expect("its block is one state");
+        let after = table.add_times(lanes);
+        assert!(after.source_wait_ns > before.source_wait_ns, "it is read: {after:?}");
+        assert_eq!(after.lanes_cpu_ns, before.lanes_cpu_ns, "the lane counts that");
+    }
+
+    fn with_no_reads(lanes: &SenderStats) -> SenderStats {
+        SenderStats { source_wait_ns: Some(0), hashing_ns: Some(0), ..lanes.clone() }
     }
 
     #[test]

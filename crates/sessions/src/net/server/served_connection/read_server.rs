@@ -90,11 +90,7 @@ impl Worker for ReadServer<'_> {
                 PeerRequest::Read { file, at: FileSize(at), len, sum } => {
                     self.read(&mut lane, file, at, len).map(|found| found.summed(sum))
                 }
-                PeerRequest::Fetch { above, name, len: 0, .. } => {
-                    let found = lane.handles.fetch_empty(above, &name);
-                    Err(Box::new(found.unwrap_or_else(Answer::Fault)))
-                }
-                PeerRequest::Fetch { above, name, len, sum, len_max } => {
+                PeerRequest::Fetch { above, name, len: len @ 1.., sum, len_max } => {
                     let len_max = len_max.map_or(len, |most| most.min(self.run.settings.shape.request_bytes));
                     let found = fetch_small(self.run, &lane.handles, above, &name, len, len_max);
                     found.map(|found| found.summed(sum))
