@@ -28,7 +28,7 @@ use crate::lane::{Lane, Stepped};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
 use crate::problem::Problem;
-use crate::report::charges::{LaneResult, busy};
+use crate::report::charges::{LaneResult, busy, waits_alone};
 use crate::report::cpu::{cpu_now, cpu_since, cpus};
 use crate::tree::Shared;
 
@@ -254,7 +254,7 @@ fn sum(lanes: &[LaneResult]) -> SenderStats {
 
 /// Adds what a lane sent and waited.
 fn add_lane(given: &mut SenderStats, lane: &LaneResult) {
-    let LaneResult { counts, waits, connection_stats, .. } = lane;
+    let LaneResult { counts, waits, time, connection_stats, .. } = lane;
     given.blocks += counts.sink_requests;
     given.bytes += counts.bytes;
     for (sum, ns) in [
@@ -263,13 +263,44 @@ fn add_lane(given: &mut SenderStats, lane: &LaneResult) {
         (&mut given.hashing_ns, waits.hashing),
         (&mut given.sealing_ns, connection_stats.sealing_ns),
         (&mut given.rate_wait_ns, waits.rate_limit),
-        (&mut given.lanes_ns, lane.time.elapsed_ns),
-        (&mut given.lanes_cpu_ns, lane.time.cpu_ns),
-        (&mut given.not_scheduled_ns, waits.not_scheduled),
+        (&mut given.lanes_ns, time.elapsed_ns),
+        (&mut given.lanes_cpu_ns, time.cpu_ns),
+        // A lane charges its calls; its thread knows when it had no CPU.
+        (&mut given.not_scheduled_ns, waits_alone(*waits, *time).not_scheduled),
     ] {
         *sum.get_or_insert(0) += ns;
     }
     if let Some(path) = &connection_stats.path {
         given.path = Some(given.path.unwrap_or_default().plus(path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::charges::ThreadTime;
+    use datapump_core::verdict::Waits;
+
+    fn lane(time: ThreadTime) -> LaneResult {
+        LaneResult {
+            counts: Default::default(),
+            waits: Waits { source: 300, idle: 500, ..Waits::default() },
+            engine: Default::default(),
+            source_depth: 1,
+            done_ns: 0,
+            time,
+            connection_stats: Default::default(),
+            latencies: None,
+        }
+    }
+
+    /// No longer than it did not compute.
+    #[test]
+    fn the_sender_says_how_long_its_lanes_had_no_cpu() {
+        let time = |cpu_ns, delayed_ns| ThreadTime { elapsed_ns: 1000, cpu_ns, delayed_ns };
+        let lanes = [lane(time(200, 350)), lane(time(900, 350))];
+        let given = sum(&lanes);
+        assert_eq!((given.lanes_ns, given.lanes_cpu_ns), (Some(2000), Some(1100)));
+        assert_eq!((given.source_wait_ns, given.not_scheduled_ns), (Some(600), Some(350 + 100)));
     }
 }
