@@ -123,7 +123,7 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
         (lanes_cpu_ns, LimitedBy::Cpu, "compute", cpu_reason(evidence)),
     ];
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.0));
-    let [(first, limit, stage, why), (second, next, ..), ..] = stages;
+    let [(first, limit, stage, why), (second, next, _, next_why), ..] = stages;
     let lead = fraction(first) - fraction(second);
     match (fraction(first) >= EXPLAINS_FRACTION, lead < BALANCED_FRACTION && limit != next) {
         (false, _) => answer(LimitedBy::Balanced, "", Why::NoStage, first, lanes_ns),
@@ -131,14 +131,27 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
             answer(limit, stage, Why::SharedDevice, first, lanes_ns)
         }
         (true, true) => answer(LimitedBy::Balanced, stage, Why::EqualStages, first, lanes_ns),
+        (true, false) if next_why == Why::NotScheduled && shares_its_cpu(second, first, lanes_ns) => {
+            answer(next, stage, next_why, second, lanes_ns)
+        }
         (true, false) => answer(limit, stage, why, first, lanes_ns),
     }
 }
 
-/// The time without a CPU that is for other programs. Of a process that computes with more than half of all CPUs that it
-/// may use, the lanes wait for each other: that is computing.
+/// The time without a CPU that is for other programs. Where more lanes could run than there are CPUs they wait for each
+/// other, too: other programs have as large a part of the time in which lanes could run as they can have had of the CPUs.
 pub fn waited_for_others_ns(not_scheduled_ns: u64, cpus_ns: u64, own_cpu_ns: u64) -> u64 {
-    if own_cpu_ns > cpus_ns / 2 { 0 } else { not_scheduled_ns }
+    let runnable_ns = u128::from(own_cpu_ns) + u128::from(not_scheduled_ns);
+    let of_others = u128::from(cpus_ns.saturating_sub(own_cpu_ns));
+    (runnable_ns * of_others / u128::from(cpus_ns.max(1))).min(not_scheduled_ns.into()) as u64
+}
+
+/// Whether lanes that computed for so long, and waited for other programs about as long, are held back by these. A lane
+/// that has one of them on its CPU gets half of it, at times more and at times less.
+pub fn shares_its_cpu(others_ns: u64, computed_ns: u64, of_ns: u64) -> bool {
+    let of = |fraction: f64| fraction * of_ns as f64;
+    let lead_ns = computed_ns.saturating_sub(others_ns);
+    others_ns as f64 >= of(EXPLAINS_FRACTION) && (lead_ns as f64) < of(BALANCED_FRACTION)
 }
 
 /// Time for names of all kinds, and what most of it was.
@@ -261,13 +274,60 @@ mod tests {
     /// Four lanes on two CPUs, for 250 ns.
     #[test]
     fn lanes_that_wait_for_each_other_compute() {
-        for (own_cpu_ns, why) in
-            [(480, "posting requests"), (260, "posting requests"), (250, "waiting for a cpu")]
-        {
-            let waits = Waits { not_scheduled: 1000 - own_cpu_ns, ..Waits::default() };
-            let cpu = Cpu { user_ns: own_cpu_ns, system_ns: 0 };
-            let evidence = Evidence { cpu, lanes_cpu_ns: own_cpu_ns, cpus_ns: 500, ..evidence(waits) };
-            check(&evidence, "cpu", "compute", why);
+        for (own_cpu_ns, why) in [
+            (480, "posting requests"),
+            (300, "posting requests"),
+            (260, "waiting for a cpu"),
+            (250, "waiting for a cpu"),
+            (50, "waiting for a cpu"),
+        ] {
+            check(&on_cpus(4, own_cpu_ns), "cpu", "compute", why);
+        }
+    }
+
+    /// Lanes that can always run, on two CPUs, for 1000 ns of all lanes.
+    fn on_cpus(lanes: u64, own_cpu_ns: u64) -> Evidence {
+        let waits = Waits { not_scheduled: 1000 - own_cpu_ns, ..Waits::default() };
+        let cpu = Cpu { user_ns: own_cpu_ns, system_ns: 0 };
+        Evidence { cpu, lanes_cpu_ns: own_cpu_ns, cpus_ns: 2 * 1000 / lanes, ..evidence(waits) }
+    }
+
+    /// One lane that shares its CPU with one other program, while the other CPU is idle.
+    #[test]
+    fn a_fair_share_of_a_cpu_is_named_the_same_each_time() {
+        for own_cpu_ns in [460, 490, 500, 510, 540] {
+            let evidence = on_cpus(1, own_cpu_ns);
+            check(&evidence, "cpu", "compute", "waiting for a cpu");
+            assert_eq!(verdict(&evidence).1.waited_ns, 1000 - own_cpu_ns);
+        }
+        check(&on_cpus(1, 700), "cpu", "compute", "posting requests");
+    }
+
+    /// Time without a CPU, the time of all CPUs, what the copy computed, and the part for other programs.
+    #[test]
+    fn a_wait_for_a_cpu_is_for_others_as_far_as_they_can_have_had_it() {
+        for (what, not_scheduled_ns, cpus_ns, own_cpu_ns, others_ns) in [
+            ("one lane on one of two CPUs", 400, 2000, 600, 400),
+            ("one lane and one program on one CPU", 500, 1000, 500, 500),
+            ("as many lanes as CPUs", 600, 2000, 1400, 600),
+            ("two lanes and one program on one CPU", 1333, 1000, 667, 666),
+            ("two lanes and four programs on one CPU", 1667, 1000, 333, 1334),
+            ("four lanes alone on two CPUs", 2000, 2000, 2000, 0),
+            ("CPU time of more threads than the lanes'", 100, 1000, 1100, 0),
+            ("no CPU at all", 1000, 500, 0, 1000),
+            ("nobody says how many CPUs", 900, u64::MAX, 100, 900),
+        ] {
+            assert_eq!(waited_for_others_ns(not_scheduled_ns, cpus_ns, own_cpu_ns), others_ns, "{what}");
+        }
+    }
+
+    /// Three lanes on one CPU: a nanosecond more of its own changes the part of others by three and the rounding.
+    #[test]
+    fn the_part_of_others_has_no_step() {
+        let others = |own_cpu_ns| waited_for_others_ns(3000 - own_cpu_ns, 1000, own_cpu_ns);
+        for own_cpu_ns in 1..=1000 {
+            let (before, after) = (others(own_cpu_ns - 1), others(own_cpu_ns));
+            assert!(before >= after && before - after <= 4, "{own_cpu_ns}: {before}, {after}");
         }
     }
 

@@ -7,7 +7,7 @@
 //! Must not know: how the two were told.
 
 use datapump_core::verdict::{
-    CPU_FRACTION, HELD_FRACTION, LimitedBy, LimitedDetail, Why, waited_for_others_ns,
+    CPU_FRACTION, HELD_FRACTION, LimitedBy, LimitedDetail, Why, shares_its_cpu, waited_for_others_ns,
 };
 use datapump_core::wire::session::{SenderStats, TcpStats};
 use datapump_engine::Spent;
@@ -109,14 +109,16 @@ fn names_wait_ns(given: &SenderStats) -> u64 {
     given.names_ns.unwrap_or(0).saturating_sub(cpu_ns)
 }
 
-/// Whether both processes run on one machine and have more than half of its CPUs: each waits for the other.
+/// Whether both processes run on one machine, and their lanes waited for a CPU that the two of them had, most of that time.
 fn is_kept_busy_by_both(report: &Report, given: &SenderStats, cpus: u32) -> bool {
     let cpu = |user_ns: u64, system_ns: u64| user_ns.saturating_add(system_ns);
     let sender_ns = cpu(given.user_ns.unwrap_or(0), given.system_ns.unwrap_or(0));
     let both_ns = cpu(report.cpu.user_ns, report.cpu.system_ns).saturating_add(sender_ns);
     let cpus_ns = report.elapsed_ns.saturating_mul(cpus.into());
+    let waited_ns = report.waits_ns.not_scheduled.saturating_add(given.not_scheduled_ns.unwrap_or(0));
+    let others_ns = waited_for_others_ns(waited_ns, cpus_ns, both_ns);
     let is_one_machine = report.network.is_some_and(|network| network.same_host);
-    is_one_machine && waited_for_others_ns(1, cpus_ns, both_ns) == 0
+    is_one_machine && others_ns < waited_ns - others_ns
 }
 
 /// The largest computation of the host that limits.
@@ -198,8 +200,12 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
             (limit, detail)
         }
         ns if ns == held => sender(LimitedBy::Source, "send", Why::RateLimit, ns),
-        ns if ns == computed => sender(LimitedBy::Cpu, "compute", computes, ns),
-        ns if ns == not_scheduled => sender(LimitedBy::Cpu, "compute", Why::NotScheduled, ns),
+        ns if ns == computed && !shares_its_cpu(not_scheduled, ns, of_ns) => {
+            sender(LimitedBy::Cpu, "compute", computes, ns)
+        }
+        ns if ns == computed || ns == not_scheduled => {
+            sender(LimitedBy::Cpu, "compute", Why::NotScheduled, not_scheduled)
+        }
         ns => {
             let why = path_reason(report, given.path.as_ref(), of_ns, ns == sending);
             let host = match why {

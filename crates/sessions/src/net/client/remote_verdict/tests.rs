@@ -99,12 +99,16 @@ fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
 #[test]
 fn a_sender_that_gets_no_cpu_is_the_cause() {
     let ns = |ms: u64| Some(ms * 1_000_000);
+    let shared = given([20, 10, 300, 190, 0, 500], path(950, 0, 0));
+    let shared = SenderStats { not_scheduled_ns: ns(460), ..shared };
     let given = given([300, 250, 20, 20, 0, 60], path(950, 0, 0));
     let held = SenderStats { quota_held_ns: ns(800), ..given.clone() };
     let busy = SenderStats { not_scheduled_ns: ns(350), ..given.clone() };
     for (given, limit, why, waited_ms) in [
         (held, LimitedBy::Cpu, Why::CpuQuota, 800),
         (busy, LimitedBy::Cpu, Why::NotScheduled, 350),
+        // With one other program on its CPU it gets about half.
+        (shared, LimitedBy::Cpu, Why::NotScheduled, 460),
         (SenderStats { quota_held_ns: ns(100), ..given }, LimitedBy::Network, Why::CongestionWindow, 900),
     ] {
         let merged = merge_reports(waiting(), &given);
@@ -173,7 +177,9 @@ fn two_sides_on_one_machine_wait_for_each_other() {
     for (same_host, cpu_ms, why) in
         [(true, 900, Why::Encryption), (true, 400, Why::NotScheduled), (false, 900, Why::NotScheduled)]
     {
-        let mut report = Report { limited_by: LimitedBy::Cpu, lanes_cpu_ns: ns(cpu_ms), ..waiting() };
+        let waits_ns = Waits { not_scheduled: ns(900), ..Waits::default() };
+        let mut report =
+            Report { limited_by: LimitedBy::Cpu, lanes_cpu_ns: ns(cpu_ms), waits_ns, ..waiting() };
         report.limited_detail = LimitedDetail::here("compute", Why::NotScheduled, ns(900), ns(1000));
         report.cpu.user_ns = ns(cpu_ms);
         report.network =
