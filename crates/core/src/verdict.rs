@@ -178,7 +178,7 @@ impl Evidence {
 
     /// CPU time behind the copy: that of all threads, or of the lanes' alone.
     fn cpu_ns(&self) -> u64 {
-        let process_ns = if self.is_alone { self.cpu.user_ns + self.cpu.system_ns } else { 0 };
+        let process_ns = if self.is_alone { self.cpu.total_ns() } else { 0 };
         process_ns.max(self.lanes_cpu_ns)
     }
 }

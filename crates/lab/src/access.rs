@@ -241,7 +241,7 @@ impl<'run> AccessPlan<'run> {
             bytes_per_second: report.bytes_per_second(),
             user_ns_per_page: per_page(cpu.user_ns),
             system_ns_per_page: per_page(cpu.system_ns),
-            cpu_ns_per_byte: (cpu.user_ns + cpu.system_ns) as f64 / self.passed_bytes as f64,
+            cpu_ns_per_byte: cpu.total_ns() as f64 / self.passed_bytes as f64,
             page_faults,
             sum,
             report,

@@ -399,10 +399,10 @@ impl Report {
             .filter(|(_, ns)| *ns * 100 >= self.elapsed_ns.max(1))
             .map(|(name, ns)| format!("{} {name}", seconds(*ns)))
             .collect();
-        let cpu = format!("{} of CPU", seconds(self.cpu.user_ns + self.cpu.system_ns));
+        let cpu = format!("{} of CPU", seconds(self.cpu.total_ns()));
         let cpu = match &self.cpu_far {
             Some(remote_host) => {
-                format!("{cpu} here and {} there", seconds(remote_host.user_ns + remote_host.system_ns))
+                format!("{cpu} here and {} there", seconds(remote_host.total_ns()))
             }
             None => cpu,
         };

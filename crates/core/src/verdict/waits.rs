@@ -103,6 +103,11 @@ pub struct Cpu {
 }
 
 impl Cpu {
+    /// Both together.
+    pub fn total_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+
     /// Of two sessions of one command.
     pub fn plus(&self, other: &Cpu) -> Cpu {
         Cpu { user_ns: self.user_ns + other.user_ns, system_ns: self.system_ns + other.system_ns }

@@ -64,7 +64,7 @@ pub fn pass(plan: &AccessPlan<'_>, advice: MappedAdvice) -> Passed {
         engine: got,
         request_bytes: plan.arguments.page_bytes as u32,
         lanes: 1,
-        lanes_cpu_ns: cpu.user_ns + cpu.system_ns,
+        lanes_cpu_ns: cpu.total_ns(),
         cpu,
         ..Report::default()
     };

@@ -117,7 +117,7 @@ fn point(row: &Row) -> Option<(PageGroup, String, PagePoint)> {
     let touched_bytes = touch.parse::<Touch>().ok()?.bytes(page_bytes as u64) as f64;
     let report = row.report.as_ref().filter(|report| report.bytes > 0 && report.elapsed_ns > 0)?;
     let bytes = report.bytes as f64;
-    let process_ns = (report.cpu.user_ns + report.cpu.system_ns) as f64;
+    let process_ns = report.cpu.total_ns() as f64;
     let is_soaked = row.soaked_ns.is_some();
     let point = PagePoint {
         touched_bytes,

@@ -388,7 +388,7 @@ fn evidence_now(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
     let lanes_ns = (elapsed_ns * u64::from(lanes)).saturating_sub(waits.idle);
     let cpu = cpu_since(began.cpu);
     // Calls compute, too; and a call that has not returned is charged to nobody yet.
-    let lanes_cpu_ns = lanes_ns.saturating_sub(waits.total()).min(cpu.user_ns + cpu.system_ns);
+    let lanes_cpu_ns = lanes_ns.saturating_sub(waits.total()).min(cpu.total_ns());
     Evidence {
         lanes_ns,
         waits,

@@ -210,7 +210,7 @@ impl Account<'_> {
     fn measured_host(&self) -> Option<MeasuredHost> {
         let of = |meters: &Meters| MeasuredHost {
             spent: meters.spent(),
-            process_ns: self.cpu.user_ns + self.cpu.system_ns,
+            process_ns: self.cpu.total_ns(),
             kernel: match &self.shared.remote_host {
                 Some(remote_host) if remote_host.is_here() => KernelThreads::OfTheOtherSide,
                 _ => KernelThreads::seen(meters.kernel_ns()),

@@ -63,14 +63,9 @@ pub(crate) fn merge_reports(mut report: Report, given: &SenderStats) -> Report {
 pub(crate) fn bill_of_hosts(report: &Report, given: &SenderStats) -> Option<Bill> {
     let moved = report.moved();
     let sender = given.spent_ns.map(|spent_ns| {
-        let ns = |ns: Option<u64>| ns.unwrap_or(0);
-        let process_ns = ns(given.user_ns).saturating_add(ns(given.system_ns));
-        let kernel = KernelThreads::seen(given.kernel_ns);
-        Bill::from_measured(
-            BillHost::Sender,
-            &MeasuredHost { spent: Spent(spent_ns), process_ns, kernel },
-            moved,
-        )
+        let (spent, kernel) = (Spent(spent_ns), KernelThreads::seen(given.kernel_ns));
+        let measured = MeasuredHost { spent, process_ns: process_ns(given), kernel };
+        Bill::from_measured(BillHost::Sender, &measured, moved)
     });
     let receiver = report.bill.as_ref().map(|bill| bill.assigned_to(BillHost::Receiver, moved));
     Bill::of_two_hosts(sender.as_ref(), receiver.as_ref(), moved)
@@ -105,15 +100,17 @@ fn filling_depth(network: &Network, request_bytes: u32) -> u32 {
 /// How long the sender waited for its file system while it answered about names. Whatever its process computed may have
 /// been for that.
 fn names_wait_ns(given: &SenderStats) -> u64 {
-    let cpu_ns = given.user_ns.unwrap_or(0).saturating_add(given.system_ns.unwrap_or(0));
-    given.names_ns.unwrap_or(0).saturating_sub(cpu_ns)
+    given.names_ns.unwrap_or(0).saturating_sub(process_ns(given))
+}
+
+/// What the sender's process computed, as far as that is told.
+fn process_ns(given: &SenderStats) -> u64 {
+    given.user_ns.unwrap_or(0) + given.system_ns.unwrap_or(0)
 }
 
 /// Whether both processes run on one machine, and their lanes waited for a CPU that the two of them had, most of that time.
 fn is_kept_busy_by_both(report: &Report, given: &SenderStats, cpus: u32) -> bool {
-    let cpu = |user_ns: u64, system_ns: u64| user_ns.saturating_add(system_ns);
-    let sender_ns = cpu(given.user_ns.unwrap_or(0), given.system_ns.unwrap_or(0));
-    let both_ns = cpu(report.cpu.user_ns, report.cpu.system_ns).saturating_add(sender_ns);
+    let both_ns = report.cpu.total_ns() + process_ns(given);
     let cpus_ns = report.elapsed_ns.saturating_mul(cpus.into());
     let waited_ns = report.waits_ns.not_scheduled.saturating_add(given.not_scheduled_ns.unwrap_or(0));
     let others_ns = waited_for_others_ns(waited_ns, cpus_ns, both_ns);

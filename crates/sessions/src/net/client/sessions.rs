@@ -68,7 +68,7 @@ impl Sessions {
             Direction::Push => BillHost::Sender,
             Direction::Pull => BillHost::Receiver,
         };
-        let bill = report.bill.map(|bill| bill.with_lost_sessions(host, cpu.user_ns + cpu.system_ns, moved));
+        let bill = report.bill.map(|bill| bill.with_lost_sessions(host, cpu.total_ns(), moved));
         Report { cpu, bill, ..report }
     }
 
