@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+pub use datapump_engine::os::linux::cpus;
 use datapump_files::disk::MountEntry;
 
 /// What the rows of one machine have in common.
@@ -49,11 +50,6 @@ impl HostFacts {
 /// The name of this host.
 pub fn name() -> String {
     line_of("/proc/sys/kernel/hostname")
-}
-
-/// Number of processors that this process may use.
-pub fn cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
 /// The load average of the last minute; 0 where it cannot be read.

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use datapump::units::{rate_words, with_commas};
 use datapump::{Class, Cpu, Operation, Problem, Report, Status};
-use datapump_engine::os::linux::process_cpu_ns;
+use datapump_engine::os::linux::{cpus, process_cpu_ns};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ pub fn copy_memory(arguments: &MemoryArguments<'_>) -> Result<MemoryCopied, Prob
             "a copy of {area} bytes stays in the processor's cache of {cache} bytes; give --size={least}B or more"
         )));
     }
-    let threads = arguments.threads.unwrap_or_else(super::host::cpus).max(1);
+    let threads = arguments.threads.unwrap_or_else(cpus).max(1);
     let of_thread = (area_bytes / u64::from(threads)) as usize;
     let mut areas = Vec::new();
     for _ in 0..threads {

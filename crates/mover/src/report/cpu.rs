@@ -1,4 +1,4 @@
-//! CPU time of this process, and the CPUs that it may use.
+//! CPU time of this process.
 //!
 //! Must not know: what it was spent on.
 
@@ -14,9 +14,4 @@ pub fn cpu_now() -> Cpu {
 pub fn cpu_since(start: Cpu) -> Cpu {
     let now = cpu_now();
     Cpu { user_ns: now.user_ns - start.user_ns, system_ns: now.system_ns - start.system_ns }
-}
-
-/// CPUs that the process may use.
-pub fn cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }

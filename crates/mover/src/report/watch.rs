@@ -13,10 +13,11 @@ use datapump_core::verdict::{
     CPU_FRACTION, Cpu, EndCause, Evidence, LimitedBy, Phase, STAGES, Waits, Why, verdict,
 };
 use datapump_core::wire::session::Progress;
+use datapump_engine::os::linux::cpus;
 
 use crate::problem::shown;
 use crate::report::at_hand::AtHand;
-use crate::report::cpu::{cpu_now, cpu_since, cpus};
+use crate::report::cpu::{cpu_now, cpu_since};
 use crate::setup::options::Options;
 
 /// Counters of one job; share it with `Job::watch` and read it from another thread.

@@ -2,6 +2,8 @@
 //!
 //! Must not know: what the user asked, how a job is performed.
 
+use datapump_engine::os::linux::cpus;
+
 use crate::setup::options::Options;
 
 /// 1 MiB: bench/request-size-local-file.jsonl, 4 GiB cold, CPU of the whole machine in s/GiB: 512 KiB 0.076, 1 MiB
@@ -88,6 +90,5 @@ impl Options {
 
 /// More than CPUs, because small files wait for each other's metadata.
 fn tree_lanes() -> u32 {
-    let cpus = std::thread::available_parallelism().map_or(2, |count| count.get() as u32);
-    (cpus * 2).clamp(2, 8)
+    (cpus() * 2).clamp(2, 8)
 }

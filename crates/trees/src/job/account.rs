@@ -8,12 +8,12 @@ use datapump_core::Counts;
 use datapump_core::verdict::{Cpu, EndCause, Evidence, LimitedBy, LimitedDetail, Waits, Why, verdict};
 use datapump_core::wire::session::HostSettings;
 use datapump_engine::meter::Meters;
+use datapump_engine::os::linux::cpus;
 use datapump_transport::{ConnectionStats, host_settings};
 
 use crate::problem::{Class, Operation, Problem};
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::charges::{LaneResult, ThreadTime, waits_alone};
-use crate::report::cpu::cpus;
 use crate::report::latency;
 use crate::report::latency::round_trips::TripCounter;
 use crate::report::words::CHANCE_NS;

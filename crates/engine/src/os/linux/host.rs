@@ -94,6 +94,11 @@ fn read_delayed_ns() -> Option<u64> {
     std::str::from_utf8(&told[..len]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// CPUs that the process may use.
+pub fn cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
+}
+
 /// CPU time of all threads of this process, ended ones too, in nanoseconds, user and system: `RUSAGE_SELF`,
 /// getrusage(2).
 pub fn process_cpu_ns() -> (u64, u64) {

@@ -11,10 +11,10 @@ use datapump_core::verdict::{
 };
 use datapump_core::wire::session::{SenderStats, TcpStats};
 use datapump_engine::Spent;
+use datapump_engine::os::linux::cpus;
 use datapump_transport::is_far;
 
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
-use crate::report::cpu::cpus;
 use crate::report::{Network, Report};
 
 /// A path that has something under way for less than this part of the time is not what is slow.

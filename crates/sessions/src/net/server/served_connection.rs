@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{SenderStats, ShortText};
 use datapump_core::wire::{decode, encode};
+use datapump_engine::os::linux::cpus;
 use datapump_engine::{CpuStage, WAIT_MAX, meter::Meters};
 use datapump_files::devices::control_groups::{DiskAccess, DiskTraffic};
 use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_far};
@@ -29,7 +30,7 @@ use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Telling;
 use crate::problem::Problem;
 use crate::report::charges::{LaneResult, busy, waits_alone};
-use crate::report::cpu::{cpu_now, cpu_since, cpus};
+use crate::report::cpu::{cpu_now, cpu_since};
 use crate::tree::Shared;
 
 /// Between two looks whether all connections have ended: a tenth of what a short copy takes.
