@@ -196,6 +196,12 @@ impl Row {
         (bytes > 0).then_some(bytes).ok_or_else(|| "request_size must be above 0".into())
     }
 
+    /// The rate of the transfer alone, where the run tells: a program's start is no part of it.
+    pub fn bytes_per_second(&self) -> f64 {
+        let report = self.report.as_ref().filter(|report| report.elapsed_ns > 0 && report.bytes > 0);
+        report.map_or(self.bytes as f64 * 1e9 / self.elapsed_ns as f64, |report| report.bytes_per_second())
+    }
+
     /// Whether the run did what was asked.
     pub fn is_completed(&self) -> bool {
         self.outcome == COMPLETED

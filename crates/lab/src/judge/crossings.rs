@@ -109,7 +109,7 @@ fn runs_of(moves: &str, way: &str, rows: &[&Row], by: CpuBy) -> Option<CrossingR
         way: way.to_owned(),
         moves: moves.to_owned(),
         crossings,
-        rates: timed.map(|row| rate(row)).collect(),
+        rates: timed.map(|row| row.bytes_per_second()).collect(),
         cpu_by: by,
         cpu: MeanInterval::from_values(&rows.iter().filter_map(per_byte).collect::<Vec<_>>())?,
     })
@@ -118,12 +118,6 @@ fn runs_of(moves: &str, way: &str, rows: &[&Row], by: CpuBy) -> Option<CrossingR
 /// As the run tells it: a row has the size of the study's file.
 fn moved_bytes(row: &Row) -> f64 {
     row.report.as_ref().map_or(row.bytes, |report| report.bytes) as f64
-}
-
-/// The rate of the transfer alone, where the run tells: a program's start is no part of it.
-fn rate(row: &Row) -> f64 {
-    let report = row.report.as_ref().filter(|report| report.elapsed_ns > 0);
-    report.map_or(row.bytes as f64 * 1e9 / row.elapsed_ns as f64, |report| report.bytes_per_second())
 }
 
 fn way(one: &CrossingRuns, memory: MeanInterval, all: &[CrossingRuns]) -> Option<CrossingWay> {

@@ -76,16 +76,10 @@ fn knees_of(rows: &[Row]) -> Vec<Knee> {
             let mut asked = row.asked.clone();
             let Some(level) = asked.remove(factor).filter(|level| level.value().is_some()) else { continue };
             let rates = lines.entry((factor, asked)).or_default().entry(level).or_default();
-            rates.insert(SessionRound::of_row(row), rate(row));
+            rates.insert(SessionRound::of_row(row), row.bytes_per_second());
         }
     }
     lines.into_iter().filter_map(|((factor, asked), rates)| knee(factor, asked, &rates)).collect()
-}
-
-/// The rate of the transfer alone, where the run tells: a program's start is no part of it.
-fn rate(row: &Row) -> f64 {
-    let report = row.report.as_ref().filter(|report| report.elapsed_ns > 0 && report.bytes > 0);
-    report.map_or(row.bytes as f64 * 1e9 / row.elapsed_ns as f64, |report| report.bytes_per_second())
 }
 
 fn knee(factor: &str, asked: BTreeMap<String, Level>, rates: &KneeRates<'_>) -> Option<Knee> {
