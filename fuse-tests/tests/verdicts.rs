@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use parts::fuse::Fuse;
 use parts::support;
+use parts::wider_parts::limits::{LimitRun, LimitTruth, advised_flag, judge_limits, with_hosts};
 use parts::wider_parts::report;
-use parts::wider_parts::truth::{HelpTable, NamedLimit, Table, is_meant, is_run, order, rounds};
 use serde_json::Value;
 use support::serving::Serving;
 use support::{Home, noise};
 
-/// Sixty runs, of half a minute each.
-const ROUNDS_MAX: u64 = 4;
+/// Of half a minute each.
+const RUNS_OF_A_FULL_RUN: usize = 60;
 const FILES: usize = 60;
 const SMALL_BYTES: usize = 500;
 const LARGE_BYTES: usize = 2 << 20;
@@ -104,10 +104,9 @@ enum ServerWay {
 impl ServerWay {
     const ALL: [ServerWay; 3] = [ServerWay::Local, ServerWay::Push, ServerWay::Pull];
 
-    fn with_hosts(self, right: &str) -> String {
-        let (reader, writer) =
-            if self == ServerWay::Local { ("local", "local") } else { ("sender", "receiver") };
-        right.replace("READER", reader).replace("WRITER", writer)
+    /// The host that reads, and the one that writes.
+    fn hosts(self) -> (&'static str, &'static str) {
+        if self == ServerWay::Local { ("local", "local") } else { ("sender", "receiver") }
     }
 }
 
@@ -147,42 +146,24 @@ fn fill(folder: &str, is_tree: bool) {
 
 #[test]
 fn the_calls_that_are_slow_are_what_is_named() {
-    let (mut explained, mut copied, mut advised) = (Table::default(), Table::default(), Table::default());
-    let mut helped = HelpTable::default();
     let cases: Vec<(&SlowServer, ServerWay)> =
         SERVERS.iter().flat_map(|server| ServerWay::ALL.map(|way| (server, way))).collect();
-    for at in order(cases.len(), rounds().min(ROUNDS_MAX)) {
+    let truth = |(server, way): &(&SlowServer, ServerWay)| {
+        let (reader, writer) = way.hosts();
+        LimitTruth {
+            name: format!("{}, {way:?}", server.what),
+            what: server.what,
+            right: with_hosts(server.right, reader, writer),
+            advice: server.advice,
+        }
+    };
+    let truths: Vec<LimitTruth> = cases.iter().map(truth).collect();
+    let truths: Vec<&LimitTruth> = truths.iter().collect();
+    judge_limits(&truths, RUNS_OF_A_FULL_RUN, &|at| {
         let (server, way) = cases[at];
-        let name = format!("{}, {way:?}", server.what);
-        if !is_meant(&name) || !is_run(at, &name) {
-            continue;
-        }
-        let right: Vec<String> = server.right.iter().map(|right| way.with_hosts(right)).collect();
         let (explain, copy) = (run(server, way, "explain", &[]), run(server, way, "copy", &[]));
-        let flag: Vec<&str> =
-            explain["advice_flag"].as_str().map(|flag| flag.split(' ').collect()).unwrap_or_default();
-        let with_flag = run(server, way, "copy", &flag);
-        let seconds = |report: &Value| report["elapsed_ns"].as_f64().expect("a time") / 1e9;
-        let gain = seconds(&copy) / seconds(&with_flag);
-        let advice = explain["advice"].as_str().unwrap_or_default();
-        eprintln!(
-            "{name}\n  {}\n  {}\n  {advice}: {gain:.2}",
-            copy["limited_detail"], explain["limited_detail"]
-        );
-        for (table, report) in [(&mut explained, &explain), (&mut copied, &copy)] {
-            let named = NamedLimit::from_report(report);
-            table.add(&name, named.words(), named.is_one_of(&right));
-        }
-        let is_right = server.advice.iter().any(|words| advice.contains(words));
-        advised.add(&name, explain["advice_cause"].as_str().unwrap_or_default().into(), is_right);
-        helped.add(server.what, advice, gain, is_right);
-    }
-    for (name, table) in [("pump explain", &explained), ("pump copy", &copied), ("advice", &advised)] {
-        eprintln!("{name}:");
-        table.print();
-    }
-    helped.print();
-    for table in [copied, explained, advised] {
-        table.judge();
-    }
+        // The calls stay slow, whatever is advised.
+        let cured = run(server, way, "copy", &advised_flag(&explain).unwrap_or_default());
+        Ok(Some(LimitRun::new(explain, copy, &cured)))
+    });
 }

@@ -7,6 +7,7 @@
 pub mod beside;
 pub mod dress;
 pub mod judge;
+pub mod limits;
 pub mod long_path;
 pub mod mounts;
 pub mod network;

@@ -4,6 +4,7 @@ use super::scene::CopyShape::{File, Large, Null, Tree};
 use super::scene::CopyWay::{Local, Pull, Push, SshPull, SshPush};
 use super::scene::{Bench, CopyShape, CopyWay, LimitState, Scene};
 use super::{disks, hosts, paths, programs};
+use crate::wider_parts::limits::{LimitTruth, with_hosts};
 
 type MakeScene = fn(&Bench, CopyWay, LimitState) -> Option<Scene>;
 
@@ -20,33 +21,28 @@ struct LimitRow {
 
 /// One copy of it.
 pub(super) struct LimitCase {
-    pub(super) name: String,
-    pub(super) what: &'static str,
+    pub(super) truth: LimitTruth,
     pub(super) limit: MakeScene,
     pub(super) way: CopyWay,
     pub(super) shape: CopyShape,
-    pub(super) right: Vec<String>,
-    pub(super) advice: &'static [&'static str],
 }
 
 /// All of them.
 pub(super) fn all() -> Vec<LimitCase> {
     let of_row = |row: &'static LimitRow| {
         row.copies.iter().map(|(way, shape)| LimitCase {
-            name: format!("{}, {}, {}", row.what, way.words(), shape.words()),
-            what: row.what,
+            truth: LimitTruth {
+                name: format!("{}, {}, {}", row.what, way.words(), shape.words()),
+                what: row.what,
+                right: with_hosts(row.right, way.reader(), way.writer()),
+                advice: row.advice,
+            },
             limit: row.limit,
             way: *way,
             shape: *shape,
-            right: row.right.iter().map(|right| with_hosts(right, *way)).collect(),
-            advice: row.advice,
         })
     };
     ROWS.iter().flat_map(of_row).collect()
-}
-
-fn with_hosts(right: &str, way: CopyWay) -> String {
-    right.replace("READER", way.reader()).replace("WRITER", way.writer())
 }
 
 const RAISE_GROUP: &[&str] = &["Raise that limit, or run the copy in another group"];
