@@ -75,11 +75,11 @@ pub struct Welcome {
 
 /// A path with a longer round trip is worth sending what was not requested. A handshake on loopback takes 1 to 2 ms,
 /// and with requests for 16 small files under way a lane gets 3,000 files a second over 5 ms.
-pub const FAR_NS: u64 = 5_000_000;
+pub const LONG_PATH_NS: u64 = 5_000_000;
 
 /// Whether a path of this round trip is long.
-pub fn is_far(round_trip_ns: u64) -> bool {
-    (FAR_NS..u64::MAX).contains(&round_trip_ns)
+pub fn is_long_path(round_trip_ns: u64) -> bool {
+    (LONG_PATH_NS..u64::MAX).contains(&round_trip_ns)
 }
 
 impl Welcome {

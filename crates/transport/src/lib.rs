@@ -32,8 +32,8 @@ pub use channel::{
     ignores_loss,
 };
 pub use dial::{
-    Dial, Dialer, DirectWay, FAR_NS, Pool, Route, Welcome, address_hint, decoded_zone, is_far, resolve,
-    shown_address,
+    Dial, Dialer, DirectWay, LONG_PATH_NS, Pool, Route, Welcome, address_hint, decoded_zone, is_long_path,
+    resolve, shown_address,
 };
 pub use fault::NetFault;
 pub use reach::{Host, Reached, Reaching, WayIn, reach};

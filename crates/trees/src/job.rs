@@ -16,7 +16,7 @@ use std::time::Duration;
 use datapump_core::verdict::{Cpu, Waits};
 use datapump_core::{GrowthState, Shape};
 use datapump_engine::{CpuStage, meter::Meters};
-use datapump_transport::{WebPatience, is_far};
+use datapump_transport::{WebPatience, is_long_path};
 
 pub use planned::Planned;
 
@@ -319,10 +319,10 @@ impl HostJob {
             return self.refuse(Problem::usage(words), events);
         }
         shared.run.settings.shape = shape;
-        let is_far = self.is_far();
+        let is_long = self.is_long();
         let bytes = self.watch.snapshot().bytes_total;
-        let most = request_plan::max_lanes(&shared.settings, pool, is_far, lanes, bytes);
-        shared.run.settings.shape = request_plan::for_path(shape, is_far, lanes, most, pool);
+        let most = request_plan::max_lanes(&shared.settings, pool, is_long, lanes, bytes);
+        shared.run.settings.shape = request_plan::for_path(shape, is_long, lanes, most, pool);
         let round_trip_ns = self.remote_host.as_ref().map_or(0, |host| host.round_trip_ns());
         let at_first = self.options.limits.lanes_at_first.unwrap_or(lanes);
         shared.run.gate = LaneGate::new(lanes, LaneRange { at_first, most }, round_trip_ns);
@@ -495,7 +495,7 @@ impl HostJob {
             NamedWork::Items(items) => Work::Items(items),
             NamedWork::Names(group) => Work::Names(group),
         });
-        let plan = Plan::new(works, request_bytes, self.is_far());
+        let plan = Plan::new(works, request_bytes, self.is_long());
         if self.target_disk.in_order.is_some() { plan.of_whole_files() } else { plan }
     }
 
@@ -523,8 +523,8 @@ impl HostJob {
     }
 
     /// The source comes over a long path.
-    fn is_far(&self) -> bool {
-        self.remote_host.as_ref().is_some_and(|host| is_far(host.round_trip_ns()))
+    fn is_long(&self) -> bool {
+        self.remote_host.as_ref().is_some_and(|host| is_long_path(host.round_trip_ns()))
     }
 }
 

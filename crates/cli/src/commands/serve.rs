@@ -25,7 +25,7 @@ pub fn serve(arguments: &ServeArguments) -> i32 {
         Err(error) => return failed(&format!("signals cannot be taken over: {error}")),
     };
     if arguments.stdio {
-        return far_end(stop);
+        return remote_end(stop);
     }
     let options = match arguments.options() {
         Ok(options) => options,
@@ -66,7 +66,7 @@ fn usage(words: &str) -> i32 {
 }
 
 /// Serves whoever started this over ssh, where he is at home.
-fn far_end(stop: Arc<AtomicBool>) -> i32 {
+fn remote_end(stop: Arc<AtomicBool>) -> i32 {
     if stdin().is_terminal() || stdout().is_terminal() {
         return usage("--stdio is for pump copy, which talks to it over ssh, not over a terminal");
     }

@@ -66,7 +66,7 @@ pub fn tune(case: &Case, wish: &TuneWish, mover: Mover<'_>, tell: &dyn Fn(&str))
         tell(&format!("tuned before, on {time}: {}", found.point.words()));
         return Ok(found.tuned());
     }
-    let lanes = if bench.is_far { LANES_MAX } else { LANES_MAX.min(2 * host::cpus()) };
+    let lanes = if bench.is_remote { LANES_MAX } else { LANES_MAX.min(2 * host::cpus()) };
     let bounds = Bounds { memory_bytes, lanes };
     let first = bench.rehearse(&bench.first_options(bounds), FIRST_BYTES)?;
     let start = Point::from_report(&first).within(bounds);
@@ -130,18 +130,19 @@ struct TuneBench<'case> {
     start: Instant,
     bytes: u64,
     written_bytes: u64,
-    is_far: bool,
+    is_remote: bool,
 }
 
 impl<'case> TuneBench<'case> {
     fn new(case: &'case Case, mover: Mover<'case>) -> TuneBench<'case> {
-        let is_far = case.sources.iter().chain([&case.target]).any(|place| matches!(place, Place::Remote(_)));
-        TuneBench { case, mover, start: Instant::now(), bytes: FIRST_BYTES, written_bytes: 0, is_far }
+        let is_remote =
+            case.sources.iter().chain([&case.target]).any(|place| matches!(place, Place::Remote(_)));
+        TuneBench { case, mover, start: Instant::now(), bytes: FIRST_BYTES, written_bytes: 0, is_remote }
     }
 
     /// The program's own choice, or as much of it as there is memory for.
     fn first_options(&self, bounds: Bounds) -> Options {
-        let (options, usual) = (&self.case.options, usual(self.is_far));
+        let (options, usual) = (&self.case.options, usual(self.is_remote));
         let point = Point {
             request_bytes: options.tuning.request_bytes.unwrap_or(usual.request_bytes),
             source_depth: options.tuning.source_depth.unwrap_or(usual.source_depth),
@@ -264,8 +265,8 @@ impl<'case> TuneBench<'case> {
 }
 
 /// What the program chooses for a file, on one host or between two.
-fn usual(is_far: bool) -> Point {
-    let reads = if is_far { Reads::FarFiles } else { Reads::Files };
+fn usual(is_remote: bool) -> Point {
+    let reads = if is_remote { Reads::RemoteFiles } else { Reads::Files };
     let Defaults { request_bytes, source_depth, sink_depth, lanes, .. } = Options::defaults(reads);
     Point { request_bytes, source_depth, sink_depth, lanes }
 }

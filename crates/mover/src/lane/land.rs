@@ -33,7 +33,7 @@ impl Lane<'_> {
                 }
             }
             PumpEvent::Landed { block } => self.handle_written(slot, block),
-            PumpEvent::Ended { file, .. } if self.ended_far(file) => {}
+            PumpEvent::Ended { file, .. } if self.ended_remote(file) => {}
             PumpEvent::Ended { file, at } => self.handle_ended(slot, file, at),
             PumpEvent::Failed(fault) => self.failed(slot, fault),
         }
@@ -169,7 +169,7 @@ impl Lane<'_> {
 
     pub(super) fn failed(&mut self, slot: u32, fault: PumpFault) {
         let task = self.tasks[slot as usize].clone().expect("a slot in use has a task");
-        if self.refused_far(task.number, fault::to_wire(fault)) {
+        if self.refused_remote(task.number, fault::to_wire(fault)) {
             return;
         }
         finish::handle_fault(self.owner, &task, fault);

@@ -58,7 +58,7 @@ impl Lane<'_> {
     }
 
     /// A pipe that another host reads has ended: it is told. False if nobody there reads.
-    pub(super) fn ended_far(&mut self, task: u32) -> bool {
+    pub(super) fn ended_remote(&mut self, task: u32) -> bool {
         let Some(lane) = self.send_lane() else { return false };
         if let Err(fault) = lane.end(task) {
             self.lose(&fault, ());
@@ -67,7 +67,7 @@ impl Lane<'_> {
     }
 
     /// A block that another host requested could not be read: it is told. False if nobody there requested it.
-    pub(super) fn refused_far(&mut self, task: u32, fault: Fault) -> bool {
+    pub(super) fn refused_remote(&mut self, task: u32, fault: Fault) -> bool {
         let Some(lane) = self.send_lane() else { return false };
         if let Err(fault) = lane.fail(task, fault) {
             self.lose(&fault, ());

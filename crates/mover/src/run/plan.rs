@@ -21,7 +21,7 @@ use datapump_engine::WAIT_MAX;
 /// Blocks that a lane claims at a time: enough to make the lock rare, few enough that lanes end together.
 const CLAIM_BLOCKS: u64 = 32;
 /// The same over a long path, where a connection may move 20 MB/s: 32 blocks would take it 1.7 s behind the others.
-const CLAIM_BLOCKS_FAR: u64 = 4;
+const CLAIM_BLOCKS_LONG: u64 = 4;
 /// Large files that are open at a time for the lanes that move them, so that one is at hand when another ends.
 const OPEN_MAX: usize = 4;
 /// Large files known but not opened; beyond, every lane moves pieces until there are fewer.
@@ -137,8 +137,8 @@ pub struct Asker {
 }
 
 impl<Work> Plan<Work> {
-    /// `is_far`: over a long path.
-    pub fn new(work: impl IntoIterator<Item = Work>, request_bytes: u32, is_far: bool) -> Plan<Work> {
+    /// `is_long`: over a long path.
+    pub fn new(work: impl IntoIterator<Item = Work>, request_bytes: u32, is_long: bool) -> Plan<Work> {
         let state = PlanState {
             work: work.into_iter().collect(),
             later: VecDeque::new(),
@@ -151,7 +151,7 @@ impl<Work> Plan<Work> {
         Plan {
             state: Mutex::new(state),
             more: Condvar::new(),
-            claim_bytes: if is_far { CLAIM_BLOCKS_FAR } else { CLAIM_BLOCKS } * u64::from(request_bytes),
+            claim_bytes: if is_long { CLAIM_BLOCKS_LONG } else { CLAIM_BLOCKS } * u64::from(request_bytes),
         }
     }
 

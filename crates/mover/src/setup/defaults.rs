@@ -43,9 +43,9 @@ pub enum Reads {
     /// Folders of this host.
     Trees,
     /// Files of another host.
-    FarFiles,
+    RemoteFiles,
     /// Folders of another host.
-    FarTrees,
+    RemoteTrees,
     /// What another host requests.
     ForAnother,
 }
@@ -76,8 +76,8 @@ impl Options {
             Reads::Files => files,
             Reads::Web => Defaults { lanes: WEB_LANES, ..files },
             Reads::Trees => Defaults { lanes: tree_lanes(), ..files },
-            Reads::FarFiles => Defaults { source_depth: ASKING_DEPTH, ..remote },
-            Reads::FarTrees => Defaults { source_depth: ASKING_DEPTH_TREES, ..remote },
+            Reads::RemoteFiles => Defaults { source_depth: ASKING_DEPTH, ..remote },
+            Reads::RemoteTrees => Defaults { source_depth: ASKING_DEPTH_TREES, ..remote },
             Reads::ForAnother => Defaults {
                 source_depth: GIVING_DEPTH,
                 source_depth_max: GIVING_DEPTH,

@@ -166,7 +166,7 @@ impl TwoHosts {
 
     /// Something is sent before it is requested.
     fn is_ahead(&self) -> bool {
-        self.reads_ahead && self.path.is_far()
+        self.reads_ahead && self.path.is_long()
     }
 
     /// A whole session; the side that writes is the caller (`Pull`) or the called one (`Push`).
@@ -236,7 +236,7 @@ impl TwoHosts {
     /// As the side that writes knows the other: through a client it knows the time of its own part of the path.
     fn peer(&self) -> PeerFacts {
         let round_trip_ns = match self.path {
-            path if path.is_far() && !self.reads_ahead => u64::MAX,
+            path if path.is_long() && !self.reads_ahead => u64::MAX,
             path => 2 * path.delay().as_nanos() as u64,
         };
         let reads_on = self.path == SteppedPath::Short || self.is_ahead();

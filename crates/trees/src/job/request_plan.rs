@@ -145,7 +145,7 @@ impl SlotPool {
 pub(crate) fn max_lanes(
     settings: &Settings<'_>,
     pool: SlotPool,
-    is_far: bool,
+    is_long: bool,
     lanes: u32,
     bytes: Option<u64>,
 ) -> u32 {
@@ -153,7 +153,7 @@ pub(crate) fn max_lanes(
     let is_alone = settings.has_trees || source_serial || sink_serial || settings.options.dry_run;
     let worth = bytes.map_or(u32::MAX, lanes_worth);
     match settings.options.limits.lanes_max {
-        Some(most) if is_far && !is_alone => {
+        Some(most) if is_long && !is_alone => {
             let most = most.min(worth).min(pool.lanes(settings.shape)).max(lanes);
             lanes_in_memory(lanes, most, source_depth + sink_depth, source_depth_max + sink_depth)
         }
@@ -169,13 +169,13 @@ pub(crate) fn lanes_in_memory(first: u32, most: u32, least: u32, greatest: u32) 
 
 /// The plan with more requests under way where the path is long, as far as so many lanes have memory for them. Where there may
 /// be more lanes than the first, they share what those had.
-pub fn for_path(shape: Shape, is_far: bool, lanes: u32, most: u32, pool: SlotPool) -> Shape {
+pub fn for_path(shape: Shape, is_long: bool, lanes: u32, most: u32, pool: SlotPool) -> Shape {
     if most > lanes {
         let slots = lanes * (shape.source_depth_max + shape.sink_depth) / most;
         let source_depth_max = slots.saturating_sub(shape.sink_depth).max(shape.source_depth);
-        return for_path(Shape { source_depth_max, ..shape }, is_far, most, most, pool);
+        return for_path(Shape { source_depth_max, ..shape }, is_long, most, most, pool);
     }
-    if !is_far {
+    if !is_long {
         return Shape { source_depth_max: shape.source_depth, ..shape };
     }
     let most = pool.source_depth(shape, lanes).min(shape.source_depth_max);
@@ -191,7 +191,7 @@ pub fn ahead_request(options: &Options, compares: bool, target: Option<&PathAt>)
     let holds_a_list = |target: &PathAt| target.is_folder() && target.child(list).metadata().is_ok();
     let was_begun = target.is_some_and(holds_a_list);
     let some_stay = (rules.leaves_some() && exists) || was_begun;
-    let usual = Options::defaults(Reads::FarTrees).request_bytes;
+    let usual = Options::defaults(Reads::RemoteTrees).request_bytes;
     // Files are compared by their digests. What differs, or does not stand, is requested.
     let reads_both = compares || (options.comparison.checksum && exists && !was_begun);
     let sums = reads_both && !options.network.unhashed;
@@ -266,10 +266,10 @@ pub(crate) fn lanes_for_pieces(options: &Options, has_trees: bool, hashes: bool)
 
 /// Facts that decide about its defaults. `remote_host`: its sources lie at another host, where many files are as a tree.
 pub(crate) fn source_facts(items: &[Item], remote_host: bool) -> Reads {
-    let are_many = items.len() > Options::defaults(Reads::FarFiles).source_depth as usize;
+    let are_many = items.len() > Options::defaults(Reads::RemoteFiles).source_depth as usize;
     let of_item = |item: &Item| match (remote_host, item.is_tree() || are_many) {
-        (true, true) => Reads::FarTrees,
-        (true, false) => Reads::FarFiles,
+        (true, true) => Reads::RemoteTrees,
+        (true, false) => Reads::RemoteFiles,
         (false, _) if item.is_tree() => Reads::Trees,
         (false, _) if matches!(item.source, Place::Web(_)) => Reads::Web,
         (false, _) => Reads::Files,
@@ -329,7 +329,7 @@ mod tests {
         let fitted = |asked, lanes| {
             let options = options(asked);
             let pool = SlotPool::from_options(&options, false);
-            let shape = pool.fitted(for_job(&[], &options, Reads::FarTrees, false), asked, lanes);
+            let shape = pool.fitted(for_job(&[], &options, Reads::RemoteTrees, false), asked, lanes);
             (shape.source_depth, pool.check(shape, lanes).is_ok())
         };
         // 4 lanes of 16 and 2 requests took 72 MiB.
@@ -366,14 +366,14 @@ mod tests {
         let shape = |reads| {
             for_job(&[], &Options::default().with(|it| it.tuning.request_bytes = Some(1 << 20)), reads, false)
         };
-        let refused = POOL.check(shape(Reads::FarTrees), 256).expect_err("4.5 GiB");
+        let refused = POOL.check(shape(Reads::RemoteTrees), 256).expect_err("4.5 GiB");
         assert!(refused.starts_with("256 lanes x 18 requests of 1.0 MiB need 4.5 GiB"), "{refused}");
         for (reads, lanes, twins, holds) in [
-            (Reads::FarTrees, 227, false, true),
+            (Reads::RemoteTrees, 227, false, true),
             (Reads::Files, 256, false, true),
             (Reads::Files, 256, true, true),
-            (Reads::FarFiles, 256, true, true),
-            (Reads::FarTrees, 114, true, false),
+            (Reads::RemoteFiles, 256, true, true),
+            (Reads::RemoteTrees, 114, true, false),
         ] {
             let checked = SlotPool { has_twins: twins, ..POOL }.check(shape(reads), lanes);
             assert_eq!(checked.is_ok(), holds, "{reads:?} {lanes} {twins}: {checked:?}");

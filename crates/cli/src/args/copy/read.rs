@@ -23,7 +23,7 @@ use crate::args::{self, hints};
 /// Reads what was typed. An error is also what `--help` and `--version` give: print it and end with its status.
 pub fn read(words: Vec<OsString>) -> Result<args::Command, Error> {
     let command = args::command_of_words(&words);
-    let mut command = if is_far_end(&words) { without_variables(command) } else { command };
+    let mut command = if is_remote_end(&words) { without_variables(command) } else { command };
     if let Some(rule) = rsync_words::filter_behind_letter(&words) {
         let text = format!(
             "'{}' is no name that exists, and reads as a filter rule: rsync's -f RULE is --filter RULE; -f (cp's) has \
@@ -48,7 +48,7 @@ pub fn read(words: Vec<OsString>) -> Result<args::Command, Error> {
 
 /// Whether this is what a copy starts over ssh. A session says what it wants: variables of the far shell are for what
 /// its user types there.
-fn is_far_end(words: &[OsString]) -> bool {
+fn is_remote_end(words: &[OsString]) -> bool {
     words.get(1..).is_some_and(|words| words == ["serve", "--stdio"])
 }
 

@@ -11,7 +11,7 @@ use super::{Finding, governor};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathNeeds {
     /// The round trip is long.
-    pub(super) is_far: bool,
+    pub(super) is_long: bool,
     /// Large segments do not come through.
     pub(super) is_black_hole: bool,
     /// Losses hold back what finds its rate by them, on the host that sends.
@@ -64,7 +64,7 @@ fn congestion(name: &str, facts: &HostSettings, needs: PathNeeds) -> Finding {
             "it takes each loss for a full queue and slows down; bbr holds its rate under random losses",
             &format!("{load}{BBR}   # or for one copy: --congestion bbr"),
         ),
-        "reno" if needs.is_far && has("cubic") => Finding::change(
+        "reno" if needs.is_long && has("cubic") => Finding::change(
             "congestion",
             value,
             "over a long path its window takes minutes to grow back after a loss; cubic's takes seconds",
@@ -75,7 +75,7 @@ fn congestion(name: &str, facts: &HostSettings, needs: PathNeeds) -> Finding {
 }
 
 fn slow_start(is_on: bool, needs: PathNeeds) -> Finding {
-    match (is_on, needs.is_far) {
+    match (is_on, needs.is_long) {
         (true, true) => Finding::change(
             "idle restart",
             "tcp_slow_start_after_idle=1",
@@ -234,7 +234,7 @@ mod tests {
             link: Some(LinkFacts { gro: Some(false), tso: Some(true), ..LinkFacts::default() }),
             ..HostSettings::default()
         };
-        let far = PathNeeds { is_far: true, ..PathNeeds::default() };
+        let far = PathNeeds { is_long: true, ..PathNeeds::default() };
         let hole = PathNeeds { is_black_hole: true, ..PathNeeds::default() };
         let loses = PathNeeds { loses: true, ..PathNeeds::default() };
         for (name, needs, command) in [

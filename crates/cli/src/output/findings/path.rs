@@ -25,7 +25,7 @@ const CONNECTIONS: u32 = 2;
 pub fn path_findings(facts: &PathFacts, here: &Inspection, remote: &str) -> Vec<Finding> {
     let is_measured = facts.kernel_round_trip_ns().is_some();
     let needs = PathNeeds {
-        is_far: is_measured && facts.choice.is_some_and(|choice| choice.is_far),
+        is_long: is_measured && facts.choice.is_some_and(|choice| choice.is_long),
         is_black_hole: is_black_hole(facts),
         loses: false,
     };
@@ -234,10 +234,10 @@ fn segments(facts: &PathFacts) -> Option<Finding> {
 }
 
 fn copy_choice(choice: PathChoice, round_trip_ns: Option<u64>) -> Finding {
-    let PathChoice { connections, requests, requests_max, request_bytes, is_far } = choice;
+    let PathChoice { connections, requests, requests_max, request_bytes, is_long } = choice;
     let size = bytes_words(request_bytes.into());
     let round_trip = ms_words(round_trip_ns.unwrap_or(0) as f64 / 1e9);
-    let value = if is_far {
+    let value = if is_long {
         format!(
             "{connections} connections with up to {requests_max} requests of {size} under way on each: at \
              {round_trip} the path is long, so requests follow twice its rate times its round trip"

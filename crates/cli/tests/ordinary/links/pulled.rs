@@ -10,7 +10,7 @@ use crate::support::{Home, expect, make_folder, make_symlink};
 const WAYS: [Way; 2] = [Way::Pulled, Way::PulledBySsh];
 
 /// A host from which the links of `served` are pulled.
-fn far_links() -> Home {
+fn remote_links() -> Home {
     let home = home_of_named();
     expect(&home.pump(&["copy", "dir/", "served"]), 0, &[], "to be pulled");
     make_symlink(&home, "../dir/plain", "served/out");
@@ -21,7 +21,7 @@ fn far_links() -> Home {
 fn links_that_are_named_are_pulled_as_links() {
     let names = ["alias", "dangling", "latest", "plain", "v1"];
     for way in WAYS {
-        let (home, row) = (&far_links(), format!("{way:?}"));
+        let (home, row) = (&remote_links(), format!("{way:?}"));
         let far = TwoHosts::new(home, way);
         let pull =
             |flags: &[&str], names: &[&str], to: &str| far.pump(&[&["copy"], flags].concat(), names, to);
@@ -60,7 +60,7 @@ fn links_that_are_named_are_pulled_as_links() {
 #[test]
 fn links_that_are_named_are_pulled_as_what_they_lead_to_otherwise() {
     for way in WAYS {
-        let (home, row) = (&far_links(), format!("{way:?}"));
+        let (home, row) = (&remote_links(), format!("{way:?}"));
         let far = TwoHosts::new(home, way);
         let pull =
             |flags: &[&str], names: &[&str], to: &str| far.pump(&[&["copy"], flags].concat(), names, to);
@@ -88,7 +88,7 @@ fn links_that_are_named_are_pulled_as_what_they_lead_to_otherwise() {
 #[test]
 fn a_link_is_not_pulled_over_what_would_be_lost() {
     for way in WAYS {
-        let (home, row) = (&far_links(), format!("{way:?}"));
+        let (home, row) = (&remote_links(), format!("{way:?}"));
         let far = TwoHosts::new(home, way);
         let pull =
             |flags: &[&str], names: &[&str], to: &str| far.pump(&[&["copy"], flags].concat(), names, to);

@@ -93,11 +93,11 @@ fn torn(home: &Home, mount: &Mount, words: &[&str]) {
 }
 
 /// One copy of the folder `from` or the file in it, on a file system of its own.
-fn torn_on(kind: Kind, flags: &[&str], is_tree: bool, is_far: bool) {
+fn torn_on(kind: Kind, flags: &[&str], is_tree: bool, is_remote: bool) {
     let (home, mount) = (Home::new(), Mount::new(kind));
     std::fs::create_dir(mount.at("from")).expect("room");
     let (from, to) = if is_tree { ("", "tree") } else { ("source", "target") };
-    if is_far {
+    if is_remote {
         let serve = ["serve", &mount.at("from"), "--ticket-file", "ticket"];
         let serving = Serving::start(home.command(&serve));
         let words = ["-T", "--ticket-file", "ticket", &serving.at(from), &mount.at(to)];
@@ -121,8 +121,8 @@ fn what_is_stored_through_a_mapping_while_it_is_copied_is_noticed() {
         (Kind::Btrfs, &[], true, false),
     ];
     std::thread::scope(|scope| {
-        for (kind, flags, is_tree, is_far) in rows {
-            scope.spawn(move || torn_on(kind, flags, is_tree, is_far));
+        for (kind, flags, is_tree, is_remote) in rows {
+            scope.spawn(move || torn_on(kind, flags, is_tree, is_remote));
         }
     });
 }

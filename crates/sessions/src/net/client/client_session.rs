@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{Begin, Direction, HostSettings, Message, SenderStats, Session};
 use datapump_transport::{
-    CancelToken, Channel, Dialer, FAR_NS, Host, NetFault, Reached, Reaching, RemoteEnd, SocketFacts,
-    Stopping, Welcome, is_far, kernel_buffer_bytes, random, reach,
+    CancelToken, Channel, Dialer, Host, LONG_PATH_NS, NetFault, Reached, Reaching, RemoteEnd, SocketFacts,
+    Stopping, Welcome, is_long_path, kernel_buffer_bytes, random, reach,
 };
 
 use crate::job::request_plan::{self, SlotPool};
@@ -206,14 +206,14 @@ impl RemoteCopy {
         // Streams through one connection of ssh are no more of them.
         let has_own_connections = channel.probe().is_some();
         let mut control = Control::new(channel, Session::caller(), inbox, patience, clock);
-        let is_far = self.reads_ahead(round_trip_ns);
-        let round_trip_ns = round_trip_ns.or(self.is_forced_far().then_some(0)).map(|ns| self.taken_for(ns));
-        connections.decide(is_far);
+        let is_long = self.reads_ahead(round_trip_ns);
+        let round_trip_ns = round_trip_ns.or(self.is_forced_long().then_some(0)).map(|ns| self.taken_for(ns));
+        connections.decide(is_long);
         let lane_range = self.lane_range(way, source_bytes, round_trip_ns.filter(|_| has_own_connections));
         let begin = Begin {
             boot: start.source_boot,
             round_trip_ns,
-            sends_ahead: Some(is_far),
+            sends_ahead: Some(is_long),
             ..self.begin_request_behind(start, lane_range)
         };
         let (said, asks_places) = (Instant::now(), begin.expands == Some(true));
@@ -224,7 +224,7 @@ impl RemoteCopy {
         let connecting = dialer.round_trips();
         connections.know(dialer, welcome.session);
         let lanes = self.lanes().clamp(1, welcome.connections_max.max(1));
-        let ahead = is_far && welcome.session == proposed;
+        let ahead = is_long && welcome.session == proposed;
         let session = ClientSession {
             control,
             connections,
@@ -252,7 +252,7 @@ impl RemoteCopy {
     /// path that is taken for a long one small files are copied in 0.8 of the time, a large one in 1.0.
     fn reads_ahead(&self, round_trip_ns: Option<u64>) -> bool {
         match self.options.network.read_ahead {
-            Choice::Auto => round_trip_ns.is_none_or(is_far),
+            Choice::Auto => round_trip_ns.is_none_or(is_long_path),
             Choice::Always => true,
             Choice::Never => false,
         }
@@ -260,16 +260,16 @@ impl RemoteCopy {
 
     /// A round trip, or that of the shortest long path, if all are to be taken for one.
     fn taken_for(&self, round_trip_ns: u64) -> u64 {
-        round_trip_ns.max(if self.is_forced_far() { FAR_NS } else { 0 })
+        round_trip_ns.max(if self.is_forced_long() { LONG_PATH_NS } else { 0 })
     }
 
-    fn is_forced_far(&self) -> bool {
+    fn is_forced_long(&self) -> bool {
         self.options.network.read_ahead == Choice::Always
     }
 
     /// Connections for blocks that are asked for, each with a lane at both ends.
     pub(super) fn lanes(&self) -> u32 {
-        self.connections.unwrap_or(Options::defaults(Reads::FarFiles).lanes)
+        self.connections.unwrap_or(Options::defaults(Reads::RemoteFiles).lanes)
     }
 
     /// Whether a folder stands where this side writes.
@@ -286,7 +286,7 @@ impl RemoteCopy {
         source_bytes: Option<u64>,
         round_trip_ns: Option<u64>,
     ) -> Option<LaneRange> {
-        let round_trip_ns = round_trip_ns.filter(|ns| is_far(*ns))?;
+        let round_trip_ns = round_trip_ns.filter(|ns| is_long_path(*ns))?;
         if !self.may_grow() {
             return None;
         }
@@ -294,7 +294,7 @@ impl RemoteCopy {
             Direction::Push => LONG_PATH_CONNECTIONS.min(request_plan::lanes_worth(source_bytes?)),
             Direction::Pull => LONG_PATH_CONNECTIONS,
         };
-        let shape = request_plan::for_job(&[], &self.options, Reads::FarFiles, false);
+        let shape = request_plan::for_job(&[], &self.options, Reads::RemoteFiles, false);
         let most = most.min(SlotPool::from_options(&self.options, self.compares).lanes(shape));
         let asked_bytes = self.options.network.sockets.buffer_bytes.map(u64::from);
         let at_first = lanes_for(round_trip_ns, asked_bytes.unwrap_or_else(kernel_buffer_bytes));

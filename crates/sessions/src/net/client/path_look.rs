@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use datapump_core::wire::session::{Direction, HostSettings, Message, SenderStats, TcpStats};
-use datapump_transport::{NetFault, SocketFacts, host_settings, is_far};
+use datapump_transport::{NetFault, SocketFacts, host_settings, is_long_path};
 
 use crate::job::request_plan::{self, SlotPool};
 use crate::net::client::client_session::ClientSession;
@@ -64,25 +64,25 @@ pub struct PathChoice {
     /// Bytes of one.
     pub request_bytes: u32,
     /// The path is taken for a long one.
-    pub is_far: bool,
+    pub is_long: bool,
 }
 
 impl PathChoice {
     /// The choice for a path of this round trip with so many connections, or as many as a copy may have over a long one.
     fn for_round_trip(round_trip_ns: u64, lanes: u32, lane_range: Option<LaneRange>) -> PathChoice {
-        let is_far = is_far(round_trip_ns);
-        let request_bytes = Some(Options::defaults(Reads::FarFiles).request_bytes);
+        let is_long = is_long_path(round_trip_ns);
+        let request_bytes = Some(Options::defaults(Reads::RemoteFiles).request_bytes);
         let options = Options::default().with(|it| it.tuning.request_bytes = request_bytes);
         let range = lane_range.unwrap_or(LaneRange { at_first: lanes, most: lanes });
-        let shape = request_plan::for_job(&[], &options, Reads::FarFiles, false);
+        let shape = request_plan::for_job(&[], &options, Reads::RemoteFiles, false);
         let pool = SlotPool::from_options(&options, false);
-        let shape = request_plan::for_path(shape, is_far, lanes, range.most.max(lanes), pool);
+        let shape = request_plan::for_path(shape, is_long, lanes, range.most.max(lanes), pool);
         PathChoice {
             connections: range.at_first.max(lanes),
             requests: shape.source_depth,
             requests_max: shape.source_depth_max,
             request_bytes: shape.request_bytes,
-            is_far,
+            is_long,
         }
     }
 }

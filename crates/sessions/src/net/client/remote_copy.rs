@@ -87,7 +87,7 @@ impl RemoteCopy {
 
 /// Of a power of two, as sizes of requests are multiples of a page.
 fn request_bytes(pool_bytes: u64, lanes: u32) -> u32 {
-    let usual = Options::defaults(Reads::FarFiles).request_bytes;
+    let usual = Options::defaults(Reads::RemoteFiles).request_bytes;
     let fit_bytes = pool_bytes / ((u64::from(lanes) + 1) * SLOTS_MIN);
     1 << fit_bytes.max(REQUEST_BYTES_MIN).ilog2().min(usual.ilog2())
 }

@@ -12,7 +12,7 @@ use datapump_core::verdict::{
 use datapump_core::wire::session::{SenderStats, TcpStats};
 use datapump_engine::Spent;
 use datapump_engine::os::linux::cpus;
-use datapump_transport::is_far;
+use datapump_transport::is_long_path;
 
 use crate::report::bill::{Bill, BillHost, KernelThreads, MeasuredHost};
 use crate::report::{Network, Report};
@@ -231,7 +231,8 @@ fn path_reason(report: &Report, path: Option<&TcpStats>, lanes_ns: u64, is_sendi
     let busy_ns = path.busy_ns as f64;
     let is_at_least = |fraction: f64, ns: u64| ns as f64 >= fraction * busy_ns && ns > 0;
     let is_most = |ns: u64| is_at_least(BUSY_FRACTION, ns);
-    let is_bound = |ns: u64| is_far(path.min_rtt_us.saturating_mul(1000)) && is_at_least(PACED_FRACTION, ns);
+    let is_bound =
+        |ns: u64| is_long_path(path.min_rtt_us.saturating_mul(1000)) && is_at_least(PACED_FRACTION, ns);
     if !is_sending && busy_ns < BUSY_FRACTION * lanes_ns as f64 {
         // The sender waits to be asked, and nothing is under way.
         if takes_round_trips(report, path) { Why::RoundTrips } else { Why::Peer }

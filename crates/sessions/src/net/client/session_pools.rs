@@ -41,7 +41,7 @@ pub(crate) struct SessionPools {
     pub(crate) pools: PurposePools,
     known: KnownSession,
     /// Sends whether the path is long: then one connection brings what is not requested.
-    is_far: Sender<bool>,
+    is_long: Sender<bool>,
     waits: Mutex<Option<Receiver<bool>>>,
 }
 
@@ -61,15 +61,15 @@ impl SessionPools {
             };
             Pool::dialled(pool_cancel, Box::new(dial))
         });
-        let (is_far, waits) = channel();
-        SessionPools { pools, known, is_far, waits: Mutex::new(Some(waits)) }
+        let (is_long, waits) = channel();
+        SessionPools { pools, known, is_long, waits: Mutex::new(Some(waits)) }
     }
 
     /// Begins to make connections, on threads, for a session that will have this number, with so many lanes. `first` is
     /// requested at once over the connection for what is sent ahead. Only the first call does anything.
     pub(crate) fn dial_early(&self, dialer: &Dialer, session: [u8; 16], lanes: u32, first: Option<Vec<u8>>) {
         // A host may have several addresses, which are called one after the other.
-        let Some(is_far) = self.waits.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let Some(is_long) = self.waits.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         let names = (0..lanes.min(NAMES)).map(|_| Purpose::Names);
         for purpose in names.chain((0..lanes).map(|_| Purpose::Blocks)) {
             let known = Arc::clone(&self.known);
@@ -79,7 +79,7 @@ impl SessionPools {
         }
         self.spawn(dialer, Purpose::Ahead, move |dialer| {
             let mut channel = dialer.join_early(Purpose::Ahead, session)?;
-            if !is_far.recv().unwrap_or(false) {
+            if !is_long.recv().unwrap_or(false) {
                 return Err(NetFault::Stopped);
             }
             first.into_iter().try_for_each(|first| channel.put_message(&first, 1))?;
@@ -99,8 +99,8 @@ impl SessionPools {
     }
 
     /// The path is long, or not.
-    pub(crate) fn decide(&self, is_far: bool) {
-        let _ = self.is_far.send(is_far);
+    pub(crate) fn decide(&self, is_long: bool) {
+        let _ = self.is_long.send(is_long);
     }
 
     /// The session has begun, under this number.

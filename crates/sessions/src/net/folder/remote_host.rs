@@ -25,7 +25,7 @@ use datapump_core::wire::peer_request::walk_ahead::AHEAD;
 use datapump_core::wire::peer_request::{Answer, PeerRequest};
 use datapump_core::wire::turns::RequestTurns;
 use datapump_core::wire::{WireError, decode, encode};
-use datapump_transport::{CancelToken, Channel, NetFault, is_far};
+use datapump_transport::{CancelToken, Channel, NetFault, is_long_path};
 
 use crate::end::ArrivedItem;
 use crate::net::folder::convert::from_wire;
@@ -150,7 +150,7 @@ impl RemoteHost {
 
     /// Whether the path is long: what is requested one by one takes its time.
     pub(crate) fn is_long(&self) -> bool {
-        is_far(self.peer.round_trip_ns) || is_far(self.round_trip_ns())
+        is_long_path(self.peer.round_trip_ns) || is_long_path(self.round_trip_ns())
     }
 
     fn add_names_wait(&self, waited_ns: u64) {

@@ -20,7 +20,7 @@ use datapump_core::wire::{decode, encode};
 use datapump_engine::os::linux::cpus;
 use datapump_engine::{CpuStage, WAIT_MAX, meter::Meters};
 use datapump_files::devices::control_groups::{DiskAccess, DiskTraffic};
-use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_far};
+use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, NetFault, is_long_path};
 
 use self::read_server::ReadServer;
 use self::send_lane::{SendLane, SharedLane};
@@ -211,7 +211,7 @@ impl<'run> ServedConnection<'run> {
 
 fn is_long(channel: &Channel) -> bool {
     let look = channel.probe().and_then(|probe| probe.look());
-    look.is_some_and(|look| is_far(look.path_round_trip_ns))
+    look.is_some_and(|look| is_long_path(look.path_round_trip_ns))
 }
 
 fn fit_to_long_path(shared: &Shared<'_>, purpose: Purpose, channel: &Channel) {

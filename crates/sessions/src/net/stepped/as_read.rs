@@ -44,7 +44,7 @@ fn a_file_that_changed_behind_its_listing_is_copied_as_it_is_when_it_is_read() {
     for path in [SteppedPath::Long, SteppedPath::WithinSsh, SteppedPath::Short, SteppedPath::Relayed] {
         let mut copied = [0, 0];
         // Names that are sent ahead are listed and read at one moment; each step of a short path costs more trips.
-        let moments = if path.is_far() { &[0, 1, 2, 3, 6][..] } else { &[0, 12, 14, 15, 16, 17, 18] };
+        let moments = if path.is_long() { &[0, 1, 2, 3, 6][..] } else { &[0, 12, 14, 15, 16, 17, 18] };
         for &trips in moments {
             for (change, act, after) in CHANGES {
                 for way in [Direction::Pull, Direction::Push] {

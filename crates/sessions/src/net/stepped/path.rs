@@ -37,7 +37,7 @@ impl SteppedPath {
     }
 
     /// Something is sent before it is requested.
-    pub(super) fn is_far(self) -> bool {
+    pub(super) fn is_long(self) -> bool {
         matches!(self, SteppedPath::Long | SteppedPath::WithinSsh)
     }
 

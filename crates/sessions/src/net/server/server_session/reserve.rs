@@ -3,7 +3,7 @@
 //! Must not know: what the session moves, who asks for it.
 
 use datapump_core::wire::session::Message;
-use datapump_transport::is_far;
+use datapump_transport::is_long_path;
 
 use super::{CONNECTION_BYTES, ServerState, Wanted, refusal};
 use crate::problem::{Class, Operation, Problem};
@@ -20,7 +20,7 @@ impl Wanted {
     /// As far as the memory goes that was reserved for so many requests at the source of each that it begins with.
     fn bound_lanes(&mut self, usual_depth: u32) {
         let reserved_bytes = u64::from(self.connections).saturating_mul(self.lane_bytes(usual_depth));
-        let least_bytes = self.lane_bytes(Options::defaults(Reads::FarFiles).source_depth);
+        let least_bytes = self.lane_bytes(Options::defaults(Reads::RemoteFiles).source_depth);
         let fit = u32::try_from(reserved_bytes / least_bytes).unwrap_or(u32::MAX);
         let most = |most: u32| most.min(fit).max(self.connections);
         self.options.limits.lanes_max = self.options.limits.lanes_max.map(most);
@@ -35,7 +35,7 @@ impl Wanted {
 
     /// The same of one connection.
     fn lane_bytes(&self, usual_depth: u32) -> u64 {
-        let (options, usual) = (&self.options, Options::defaults(Reads::FarFiles));
+        let (options, usual) = (&self.options, Options::defaults(Reads::RemoteFiles));
         let slots = options.tuning.source_depth.unwrap_or(usual_depth)
             + options.tuning.sink_depth.unwrap_or(usual.sink_depth);
         let slot_bytes = options.tuning.request_bytes.unwrap_or(usual.request_bytes);
@@ -57,7 +57,7 @@ pub(super) fn reserve(state: &ServerState, wanted: &mut Wanted) -> Result<Reserv
 /// now. Where little is free, a long path is filled with fewer requests, and trees are asked for as files are.
 fn reserve_all(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box<Message>> {
     let memory_bytes = state.options.memory_bytes;
-    let [files, trees] = [Reads::FarFiles, Reads::FarTrees].map(Options::defaults);
+    let [files, trees] = [Reads::RemoteFiles, Reads::RemoteTrees].map(Options::defaults);
     let alone_bytes = wanted.slots_bytes(files.source_depth);
     if alone_bytes > memory_bytes {
         let words = "this server never has so much memory (--memory); ask for fewer or smaller requests";
@@ -67,7 +67,7 @@ fn reserve_all(state: &ServerState, wanted: &mut Wanted) -> Result<Reserved, Box
     // One that needs more than that part can have it alone. The greater depths leave room for others.
     let parts = (2..).map(|part| trees.source_depth_max * 2 / part);
     // Over a short path nothing is gained by them.
-    let is_short = wanted.round_trip_ns != u64::MAX && !is_far(wanted.round_trip_ns);
+    let is_short = wanted.round_trip_ns != u64::MAX && !is_long_path(wanted.round_trip_ns);
     let greater = parts.take_while(|depth| *depth > trees.source_depth && !is_short);
     let greater = greater.map(|depth| (depth, memory_bytes / 2));
     let least = [
