@@ -305,7 +305,8 @@ fn a_report_is_of_all_sessions() {
             // What another side moved that cannot tell any more is known by its progress, its requests are not.
             assert!(push || (report.bytes_moved >= whole && report.requests >= TREE_FILES as u64), "{row}");
             assert!(
-                report.cpu.user_ns > 0 && report.cpu_far.is_some_and(|remote_host| remote_host.user_ns > 0),
+                report.cpu.user_ns > 0
+                    && report.cpu_remote.is_some_and(|remote_host| remote_host.user_ns > 0),
                 "{row}"
             );
             is_billed(&report, &row);
@@ -354,7 +355,7 @@ fn is_billed(report: &Report, row: &str) {
     assert!(bill.stages.iter().all(|it| it.host != BillHost::Local), "{row}");
     let kernel = bill.stages.iter().filter(|it| it.stage == CpuStage::KernelThreads);
     let processes_s = bill.cpu_seconds_total - kernel.map(|it| it.cpu_seconds).sum::<f64>();
-    let remote_host = report.cpu_far.unwrap_or_default();
+    let remote_host = report.cpu_remote.unwrap_or_default();
     let told_ns = [report.cpu, remote_host].map(|cpu| cpu.total_ns()).iter().sum::<u64>();
     let apart_s = processes_s - told_ns as f64 / 1e9;
     assert!(

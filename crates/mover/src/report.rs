@@ -260,8 +260,8 @@ pub struct Report {
     /// CPU time of this process.
     pub cpu: Cpu,
     /// CPU time of the other host's process meanwhile, whatever else it did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_far: Option<Cpu>,
+    #[serde(skip_serializing_if = "Option::is_none", rename = "cpu_far")]
+    pub cpu_remote: Option<Cpu>,
     /// What the connections to the other host did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
@@ -303,7 +303,7 @@ impl Report {
     pub fn with_earlier(self, before: &Report) -> Report {
         let later = |ns: u64| ns + before.elapsed_ns;
         let remote_host =
-            [before.cpu_far, self.cpu_far].into_iter().flatten().reduce(|one, other| one.plus(&other));
+            [before.cpu_remote, self.cpu_remote].into_iter().flatten().reduce(|one, other| one.plus(&other));
         let sum = Report {
             bytes: self.bytes + before.bytes,
             bytes_moved: self.bytes_moved + before.bytes_moved,
@@ -333,7 +333,7 @@ impl Report {
             backups: self.backups + before.backups,
             sources_removed: self.sources_removed + before.sources_removed,
             cpu: self.cpu.plus(&before.cpu),
-            cpu_far: remote_host,
+            cpu_remote: remote_host,
             ..self
         };
         let bill = match (&sum.bill, &before.bill) {
@@ -400,7 +400,7 @@ impl Report {
             .map(|(name, ns)| format!("{} {name}", seconds(*ns)))
             .collect();
         let cpu = format!("{} of CPU", seconds(self.cpu.total_ns()));
-        let cpu = match &self.cpu_far {
+        let cpu = match &self.cpu_remote {
             Some(remote_host) => {
                 format!("{cpu} here and {} there", seconds(remote_host.total_ns()))
             }

@@ -256,7 +256,7 @@ impl Account<'_> {
                 self.lanes.iter().filter_map(|lane| lane.latencies.as_ref()),
             ),
             cpu: self.cpu,
-            cpu_far: None,
+            cpu_remote: None,
             network: self.network(),
             round_trips: self.shared.remote_host.as_ref().map(|host| round_trips(host.trips())),
             bytes_dropped: self.shared.remote_host.as_ref().map_or(0, |host| host.dropped_bytes()),

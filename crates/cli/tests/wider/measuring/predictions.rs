@@ -60,7 +60,7 @@ fn two_hosts_with_a_path_of_489_megabytes_a_second() {
     let report = predicted("489 MB/s", &outcome(network.pump(Side::Client, &home, &words), b""));
     let most = report["predicted_bytes_per_second"].as_f64().expect("a figure");
     assert!(most < 489e6 * 1.1, "the path allows no more on {INTERFACE}: {report}");
-    assert!(report["parts"].as_array().is_some_and(|parts| parts.iter().any(|part| part["name"] == "near")));
+    assert!(report["parts"].as_array().is_some_and(|parts| parts.iter().any(|part| part["name"] == "local")));
 }
 
 /// The later part of the source is in memory. Slices that read the first bytes again and again would find them there, too,

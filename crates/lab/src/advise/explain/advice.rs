@@ -210,7 +210,7 @@ fn more_lanes(report: &Report, least: u32) -> (String, u32) {
 fn has_idle_cpu(report: &Report, cpus: u32) -> bool {
     let ns = |cpu: &Cpu| cpu.user_ns + cpu.system_ns;
     let is_one_machine = report.network.is_some_and(|network| network.same_host);
-    let other_ns = report.cpu_far.as_ref().filter(|_| is_one_machine).map_or(0, ns);
+    let other_ns = report.cpu_remote.as_ref().filter(|_| is_one_machine).map_or(0, ns);
     let left_ns = (report.elapsed_ns * u64::from(cpus)).saturating_sub(ns(&report.cpu) + other_ns);
     2 * left_ns >= report.elapsed_ns
 }
@@ -287,7 +287,7 @@ mod tests {
             Report { direct, ..report(1, 64, 1) }
         };
         let network = Some(datapump::Network { connections: 2, ..Default::default() });
-        let far = Report { network, ..report(1, 64, 1) };
+        let remote = Report { network, ..report(1, 64, 1) };
         let sized = |request_bytes| Report { request_bytes, ..report(1, 64, 1) };
         for (cause, options, report, flag) in [
             (Cause::Metadata, plain(), report(1000, 3, 2), Some("--lanes 4")),
@@ -311,7 +311,7 @@ mod tests {
             (Cause::PostingRequests, plain(), report(1000, 3, 4), None),
             (Cause::Hashing, plain(), report(1, 64, 1), Some("--lanes 2")),
             (Cause::Hashing, plain(), report(9, 64, 4), Some("--lanes 8")),
-            (Cause::Encryption, plain(), far, Some("--connections 4")),
+            (Cause::Encryption, plain(), remote, Some("--connections 4")),
             (Cause::RoundTrips, plain(), report(1, 64, 1), Some("--source-depth 32")),
             (Cause::RateLimit, plain(), report(1, 64, 1), None),
         ] {
@@ -333,8 +333,8 @@ mod tests {
             (false, 1_900_000_000, 0, false),
         ] {
             let network = Some(datapump::Network { same_host, ..Default::default() });
-            let (cpu, cpu_far) = (second(here_ns), Some(second(there_ns)));
-            let report = Report { elapsed_ns: 1_000_000_000, network, cpu, cpu_far, ..report(1, 64, 1) };
+            let (cpu, cpu_remote) = (second(here_ns), Some(second(there_ns)));
+            let report = Report { elapsed_ns: 1_000_000_000, network, cpu, cpu_remote, ..report(1, 64, 1) };
             assert_eq!(has_idle_cpu(&report, 2), is_idle, "{same_host} {here_ns} {there_ns}");
         }
     }

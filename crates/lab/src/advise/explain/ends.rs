@@ -31,7 +31,7 @@ pub(super) enum End {
     /// A folder here.
     Folder,
     /// On another host.
-    Far,
+    Remote,
     /// Null: there is nothing to measure.
     Null,
     /// A URL: the copy alone reads it, as servers may count and limit what they send.
@@ -93,12 +93,12 @@ impl CopyEnds {
 
     /// The copy goes over a network, and this host reads.
     pub(super) fn is_push(&self) -> bool {
-        self.sink == End::Far
+        self.sink == End::Remote
     }
 
     /// The copy goes over a network.
-    pub(super) fn is_far(&self) -> bool {
-        self.sink == End::Far || self.source == End::Far
+    pub(super) fn is_remote(&self) -> bool {
+        self.sink == End::Remote || self.source == End::Remote
     }
 
     /// Bytes of the copy, if that is known.
@@ -144,7 +144,7 @@ impl CopyEnds {
 fn source_of(place: &Place) -> End {
     match place {
         Place::Null { .. } => End::Null,
-        Place::Remote(_) => End::Far,
+        Place::Remote(_) => End::Remote,
         Place::Web(_) => End::Web,
         Place::Path(path) => match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => End::Folder,
@@ -161,7 +161,7 @@ fn source_of(place: &Place) -> End {
 fn sink_of(place: &Place) -> End {
     match place {
         Place::Null { .. } => End::Null,
-        Place::Remote(_) => End::Far,
+        Place::Remote(_) => End::Remote,
         Place::Path(path) => match std::fs::metadata(path) {
             Ok(meta) if is_special(&meta) => End::Once,
             Ok(meta) if meta.is_dir() => End::Folder,

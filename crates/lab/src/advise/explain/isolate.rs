@@ -110,16 +110,19 @@ impl<'case> Bench<'case> {
         Ok(match name {
             PartName::Pump => true,
             PartName::Source => self.has_source()?,
-            PartName::Network => self.ends.is_far(),
-            PartName::Near if is_one() => false,
-            PartName::Near => {
-                matches!((source, sink), (End::File(_), End::Far) | (End::Far, End::File(_) | End::Folder))
+            PartName::Network => self.ends.is_remote(),
+            PartName::Local if is_one() => false,
+            PartName::Local => {
+                matches!(
+                    (source, sink),
+                    (End::File(_), End::Remote) | (End::Remote, End::File(_) | End::Folder)
+                )
             }
             PartName::Sink => self.has_sink()?,
             PartName::Together => self.ends.is_shared && matches!(source, End::File(1..)),
             PartName::Chain => match (source, sink) {
-                (End::File(1..), End::Far) => is_one(),
-                (End::Far, End::File(_) | End::Folder) => {
+                (End::File(1..), End::Remote) => is_one(),
+                (End::Remote, End::File(_) | End::Folder) => {
                     is_one() && before.iter().any(|part| part.name == PartName::Source)
                 }
                 (End::File(1..), End::File(_) | End::Folder) => !self.ends.is_shared,
@@ -132,7 +135,7 @@ impl<'case> Bench<'case> {
     fn has_source(&self) -> Result<bool, String> {
         let why = match self.ends.source {
             End::Null => return Ok(false),
-            End::File(_) | End::Far => return Ok(true),
+            End::File(_) | End::Remote => return Ok(true),
             End::Folder => "it is a folder, or several",
             End::Once => "it can be read only once",
             End::Web => "it is on the web, and the copy alone reads it",
@@ -147,7 +150,7 @@ impl<'case> Bench<'case> {
             (End::Null, _) => Ok(false),
             (_, End::Folder) => Err(alone(PartName::Sink, "a folder is copied into it")),
             (End::Once, _) => Err(alone(PartName::Sink, "it can be written only once")),
-            (End::File(_) | End::Folder | End::Far | End::Web | End::Missing | End::Empty, _) => Ok(true),
+            (End::File(_) | End::Folder | End::Remote | End::Web | End::Missing | End::Empty, _) => Ok(true),
         }
     }
 
@@ -155,7 +158,7 @@ impl<'case> Bench<'case> {
     pub(super) fn writes(&self, name: PartName) -> bool {
         match name {
             PartName::Sink | PartName::Together | PartName::Chain => true,
-            PartName::Near => !self.ends.is_push(),
+            PartName::Local => !self.ends.is_push(),
             PartName::Pump | PartName::Source | PartName::Network | PartName::RateLimit => false,
         }
     }
@@ -215,10 +218,10 @@ impl<'case> Bench<'case> {
                 ((null(bytes), target.clone()), plain.with(remote_null))
             }
             PartName::Network => ((source.clone(), nowhere()), plain.with(remote_null)),
-            PartName::Near if self.ends.is_push() => {
+            PartName::Local if self.ends.is_push() => {
                 ((source.clone(), target.clone()), plain.with(remote_null).with(rehearsed))
             }
-            PartName::Near => ((source.clone(), target.clone()), plain.with(rehearsed).with(remote_null)),
+            PartName::Local => ((source.clone(), target.clone()), plain.with(rehearsed).with(remote_null)),
             PartName::Sink => {
                 let rehearsed = |it: &mut Options| it.measuring.rehearsal_bytes = Some(bytes);
                 ((null(bytes), target.clone()), plain.with(rehearsed))

@@ -90,7 +90,7 @@ fn predict(parts: &[Part], ends: &CopyEnds) -> Option<Prediction> {
     let ns_per_byte = whole.map_or_else(|| costs(parts, ends), |whole| whole.cpu_ns_per_byte);
     let mut speeds = apart(parts, shared_device, ends);
     // What the pump does in one thread; a copy between hosts has one at each.
-    let threads = if ends.is_far() { 2 } else { 1 };
+    let threads = if ends.is_remote() { 2 } else { 1 };
     speeds.push((PartName::Pump, cpu_bytes_per_s(ends.cpus.min(threads), ns_per_byte)));
     if let Some(whole) = whole {
         settle_whole(&mut speeds, whole);
@@ -117,7 +117,7 @@ fn predict(parts: &[Part], ends: &CopyEnds) -> Option<Prediction> {
 
 /// The parts that are parts of the law, each by itself, without the pump.
 fn apart(parts: &[Part], shared_device: bool, ends: &CopyEnds) -> Vec<(PartName, f64)> {
-    let hidden = far_end(parts, ends);
+    let hidden = remote_end(parts, ends);
     let mut speeds: Vec<(PartName, f64)> = parts
         .iter()
         .filter(|part| !(shared_device && matches!(part.name, PartName::Source | PartName::Sink)))
@@ -158,27 +158,27 @@ fn settle_whole(speeds: &mut Vec<(PartName, f64)>, whole: &Part) {
 
 /// The end on another host, if it is no slower than the network: it was measured over that, so that it is at least as
 /// fast and nothing more is known.
-fn far_end<'parts>(parts: &'parts [Part], ends: &CopyEnds) -> Option<&'parts Part> {
+fn remote_end<'parts>(parts: &'parts [Part], ends: &CopyEnds) -> Option<&'parts Part> {
     let known = |name| parts.iter().find(|part| part.name == name);
     let end = known(if ends.is_push() { PartName::Sink } else { PartName::Source })?;
-    let network = known(PartName::Network).filter(|_| ends.is_far())?;
+    let network = known(PartName::Network).filter(|_| ends.is_remote())?;
     (end.bytes_per_second * LEAD_MIN >= network.bytes_per_second).then_some(end)
 }
 
 /// The end on this host with the network is no part of its own, unless it is slower than both by themselves.
 fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &CopyEnds) {
     let end = if ends.is_push() { PartName::Source } else { PartName::Sink };
-    let at = speeds.iter().position(|(name, _)| *name == PartName::Near);
+    let at = speeds.iter().position(|(name, _)| *name == PartName::Local);
     let slower = (0..speeds.len())
         .filter(|&at| [end, PartName::Network].contains(&speeds[at].0))
         .min_by(|&one, &other| speeds[one].1.total_cmp(&speeds[other].1));
-    let Some((near, slower)) = at.zip(slower) else { return };
-    let (alone, with) = (speeds[slower].1, speeds[near].1);
+    let Some((local, slower)) = at.zip(slower) else { return };
+    let (alone, with) = (speeds[slower].1, speeds[local].1);
     if with * LEAD_MIN >= alone {
         // Faster with the network than without it: another source than before, of which some was in memory by then.
         let is_one = with <= alone * LEAD_MIN;
         speeds[slower].1 = if is_one { with.min((alone + with) / 2.0) } else { alone };
-        speeds.remove(near);
+        speeds.remove(local);
     }
 }
 
@@ -195,12 +195,15 @@ fn costs(parts: &[Part], ends: &CopyEnds) -> f64 {
     let cost = |name| parts.iter().find(|part| part.name == name).map(|part| part.cpu_ns_per_byte);
     let pump = cost(PartName::Pump).unwrap_or(0.0);
     // Both ends were measured over the network: it is in both.
-    if let Some(near) = cost(PartName::Near) {
-        let far = cost(if ends.is_push() { PartName::Sink } else { PartName::Source });
-        return far.zip(cost(PartName::Network)).map_or(near, |(far, network)| near + far - network).max(0.0);
+    if let Some(local) = cost(PartName::Local) {
+        let remote = cost(if ends.is_push() { PartName::Sink } else { PartName::Source });
+        return remote
+            .zip(cost(PartName::Network))
+            .map_or(local, |(remote, network)| local + remote - network)
+            .max(0.0);
     }
-    // A far end is measured over the network, which it contains.
-    let names = match (ends.is_push(), ends.is_far()) {
+    // A remote end is measured over the network, which it contains.
+    let names = match (ends.is_push(), ends.is_remote()) {
         (true, _) if cost(PartName::Sink).is_some() => vec![PartName::Source, PartName::Sink],
         (false, true) if cost(PartName::Source).is_some() => vec![PartName::Source, PartName::Sink],
         (_, true) => vec![PartName::Source, PartName::Network, PartName::Sink],
@@ -274,8 +277,8 @@ fn by_law(prediction: &Prediction, report: &Report) -> LimitedDetail {
         PartName::Together => ("write", Why::SharedDevice),
         PartName::Network => ("send", Why::SlowestPart),
         PartName::Pump => ("compute", Why::PostingRequests),
-        PartName::Near if is_sealed => ("compute", Why::Encryption),
-        PartName::Near => ("compute", Why::Copying),
+        PartName::Local if is_sealed => ("compute", Why::Encryption),
+        PartName::Local => ("compute", Why::Copying),
         PartName::RateLimit => ("read", Why::RateLimit),
         // The copy itself tells it.
         PartName::Chain => (&*detail.stage, detail.why),
@@ -319,15 +322,15 @@ mod tests {
             part(Sink, 990.0, 0.6),
         ];
         let costly = [part(Pump, 1e5, 0.02), part(Source, 2000.0, 0.5), part(Sink, 3000.0, 0.6)];
-        for (what, parts, far, slowest, mb_per_s, ns_per_byte) in [
+        for (what, parts, remote, slowest, mb_per_s, ns_per_byte) in [
             ("two disks", &local[..], End::File(0), Sink, 1500.0, 0.28),
             ("one disk", &shared, End::File(0), Together, 900.0, 0.3),
             ("into memory", &memory, End::File(0), Chain, 1000.0, 0.5),
             ("one machine, and a slow disk", &disk, End::File(0), Sink, 1450.0, 0.5),
-            ("two hosts", &push, End::Far, Network, 995.0, 0.68),
+            ("two hosts", &push, End::Remote, Network, 995.0, 0.68),
             ("one CPU", &costly, End::File(0), Pump, 1e3 / 1.08, 1.08),
         ] {
-            let ends = CopyEnds { source: End::Once, sink: far, ..CopyEnds::for_tests() };
+            let ends = CopyEnds { source: End::Once, sink: remote, ..CopyEnds::for_tests() };
             let got = predict(parts, &ends).expect("there are parts");
             assert_eq!(got.slowest, slowest, "{what}");
             assert!((got.predicted_bytes_per_second / 1e6 / mb_per_s - 1.0).abs() < 1e-9, "{what}: {got:?}");
@@ -355,7 +358,7 @@ mod tests {
         let of = |at: usize| rounds.iter().map(|parts| &parts[at]).collect::<Vec<_>>();
         let parts: Vec<Part> = (0..4).filter_map(|at| Part::mean(&of(at))).collect();
         let measured = MeasuredRounds { parts, rounds, wrong: Vec::new() };
-        let ends = CopyEnds { source: End::Once, sink: End::Far, ..CopyEnds::for_tests() };
+        let ends = CopyEnds { source: End::Once, sink: End::Remote, ..CopyEnds::for_tests() };
         let prediction = predict_rounds(&measured, &ends).expect("there are parts");
         let stored = &prediction.stored;
         assert_eq!(stored.digest, blake3::hash(stored.text.as_bytes()).to_hex().as_str());
@@ -389,19 +392,19 @@ mod tests {
 
     #[test]
     fn an_end_with_the_network_is_a_part_if_it_is_slower_than_both() {
-        use PartName::{Near, Network, Pump, Sink, Source};
-        for (what, near, slowest, mb_per_s) in [
+        use PartName::{Local, Network, Pump, Sink, Source};
+        for (what, local, slowest, mb_per_s) in [
             ("as fast as the network", 960.0, Network, 960.0),
             ("faster, by chance", 1080.0, Network, 1040.0),
             ("much faster, out of memory", 1500.0, Network, 995.0),
-            ("slower than both", 700.0, Near, 700.0),
+            ("slower than both", 700.0, Local, 700.0),
         ] {
-            let parts = [(Pump, 1e5), (Source, 2000.0), (Network, 1000.0), (Near, near), (Sink, 990.0)];
+            let parts = [(Pump, 1e5), (Source, 2000.0), (Network, 1000.0), (Local, local), (Sink, 990.0)];
             let parts = parts.map(|(name, speed)| part(name, speed, 0.1));
-            let ends = CopyEnds { source: End::File(0), sink: End::Far, ..CopyEnds::for_tests() };
+            let ends = CopyEnds { source: End::File(0), sink: End::Remote, ..CopyEnds::for_tests() };
             let got = predict(&parts, &ends).expect("there are parts");
             assert_eq!(got.slowest, slowest, "{what}: {got:?}");
-            // A far end that is as fast as the network is a little slower still.
+            // A remote end that is as fast as the network is a little slower still.
             assert!((got.slowest_bytes_per_second / 1e6 - mb_per_s).abs() <= 10.0, "{what}: {got:?}");
             assert!((got.predicted_ns_per_byte - 0.1).abs() < 1e-9, "{what}: {got:?}");
         }
@@ -409,14 +412,14 @@ mod tests {
 
     /// A part that is measured over the network is no slower than the network, unless it is.
     #[test]
-    fn a_far_end_hides_behind_the_network() {
+    fn a_remote_end_hides_behind_the_network() {
         use PartName::{Network, Pump, Sink, Source};
         for (what, ends, source, network, sink, slowest) in [
-            ("a slow path, pull", (End::Far, End::File(0)), 4.5, 4.7, 1800.0, Network),
-            ("a slow path, push", (End::Once, End::Far), 1400.0, 4.7, 4.5, Network),
-            ("a slow disk there, pull", (End::Far, End::File(0)), 8.3, 600.0, 1800.0, Source),
-            ("a slow disk there, push", (End::Once, End::Far), 1400.0, 600.0, 8.3, Sink),
-            ("a slow disk here, pull", (End::Far, End::File(0)), 590.0, 600.0, 8.3, Sink),
+            ("a slow path, pull", (End::Remote, End::File(0)), 4.5, 4.7, 1800.0, Network),
+            ("a slow path, push", (End::Once, End::Remote), 1400.0, 4.7, 4.5, Network),
+            ("a slow disk there, pull", (End::Remote, End::File(0)), 8.3, 600.0, 1800.0, Source),
+            ("a slow disk there, push", (End::Once, End::Remote), 1400.0, 600.0, 8.3, Sink),
+            ("a slow disk here, pull", (End::Remote, End::File(0)), 590.0, 600.0, 8.3, Sink),
         ] {
             let parts = [(Pump, 1e5), (Source, source), (Network, network), (Sink, sink)];
             let parts = parts.map(|(name, speed)| part(name, speed, 0.1));

@@ -24,7 +24,7 @@ pub enum PartName {
     Together,
     /// The end on this host and the network, with null on the other: what comes from a disk is in no cache when it is
     /// hashed and sealed, as what a null source gives is.
-    Near,
+    Local,
     /// Not a part: the rate that was asked for.
     RateLimit,
     /// Source and sink as one chain, where they share the CPUs and caches of one machine: two hosts that are one, or a
@@ -42,8 +42,8 @@ impl PartName {
             PartName::Sink => LimitedBy::Sink,
             PartName::Together if told == LimitedBy::Source => told,
             PartName::Together => LimitedBy::Sink,
-            PartName::Near if told == LimitedBy::Network => told,
-            PartName::Near => LimitedBy::Cpu,
+            PartName::Local if told == LimitedBy::Network => told,
+            PartName::Local => LimitedBy::Cpu,
             // No part alone is as slow; the copy knows what it waited for.
             PartName::Chain => told,
         }
@@ -62,7 +62,7 @@ impl PartName {
             PartName::Network => "network",
             PartName::Sink => "sink",
             PartName::Together => "together",
-            PartName::Near => "near",
+            PartName::Local => "local",
             PartName::RateLimit => "rate_limit",
             PartName::Chain => "chain",
         }
@@ -89,7 +89,7 @@ impl PartName {
             PartName::Network => "the network",
             PartName::Sink => "the sink",
             PartName::Together => "the device that serves both ends",
-            PartName::Near => "this host's end with the network",
+            PartName::Local => "this host's end with the network",
             PartName::RateLimit => "the rate limit",
             PartName::Chain => "all of it at once on one machine",
         }
@@ -238,8 +238,8 @@ fn fixed(pairs: &[SlicePair], figure: impl Fn(&Slice) -> u64) -> f64 {
 
 /// CPU time of both hosts.
 pub(super) fn cpu_ns(report: &Report) -> u64 {
-    let far = report.cpu_far.unwrap_or_default();
-    report.cpu.user_ns + report.cpu.system_ns + far.user_ns + far.system_ns
+    let remote = report.cpu_remote.unwrap_or_default();
+    report.cpu.user_ns + report.cpu.system_ns + remote.user_ns + remote.system_ns
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ const ORDER: [PartName; 7] = [
     PartName::Pump,
     PartName::Source,
     PartName::Network,
-    PartName::Near,
+    PartName::Local,
     PartName::Sink,
     PartName::Together,
     PartName::Chain,
@@ -283,7 +283,7 @@ impl Track {
     /// other host moves the first bytes.)
     fn begin(&self, ends: &CopyEnds, round: usize) -> u64 {
         match (ends.source, ends.bytes()) {
-            (End::File(_) | End::Far, Some(bytes)) if bytes > self.long_bytes => {
+            (End::File(_) | End::Remote, Some(bytes)) if bytes > self.long_bytes => {
                 (round as u64).wrapping_mul(self.long_bytes) % (bytes - self.long_bytes)
             }
             _ => 0,

@@ -79,7 +79,7 @@ fn ideas(cause: Cause, options: &Options, report: &Report, ends: &CopyEnds) -> V
             ),
             idea("--lanes 2", PartName::Source, lanes(2)),
         ],
-        Cause::SinkDevice if !ends.is_far() => vec![
+        Cause::SinkDevice if !ends.is_remote() => vec![
             idea("--sink-depth 8", PartName::Sink, options.clone().with(|it| it.tuning.sink_depth = Some(8))),
             idea("--lanes 2", PartName::Sink, lanes(2)),
         ],
@@ -97,10 +97,10 @@ fn ideas(cause: Cause, options: &Options, report: &Report, ends: &CopyEnds) -> V
             idea("--connections 4", PartName::Network, lanes(4)),
         ],
         Cause::Encryption if may_widen => vec![idea("--connections 2", PartName::Network, lanes(2))],
-        Cause::Hashing | Cause::Copying if may_widen && !ends.is_far() => {
+        Cause::Hashing | Cause::Copying if may_widen && !ends.is_remote() => {
             vec![idea("--lanes 2", PartName::Source, lanes(2))]
         }
-        Cause::PostingRequests if !ends.is_far() => vec![idea(
+        Cause::PostingRequests if !ends.is_remote() => vec![idea(
             "--request-size 4MiB",
             PartName::Source,
             options.clone().with(|it| it.tuning.request_bytes = Some(4 << 20)),

@@ -104,7 +104,7 @@ pub fn side_cpu_ns(row: &Row, side: BillHost, by: CpuBy) -> Option<f64> {
 
 /// Whether the row is of a copy between two hosts that cannot be told apart in it.
 pub fn lacks_sides(row: &Row) -> bool {
-    let is_of_two = row.report.as_ref().is_some_and(|report| report.cpu_far.is_some());
+    let is_of_two = row.report.as_ref().is_some_and(|report| report.cpu_remote.is_some());
     is_of_two && side_cpu_ns(row, BillHost::Sender, CpuBy::Process).is_none()
 }
 

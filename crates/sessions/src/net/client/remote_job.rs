@@ -390,15 +390,15 @@ fn why_lost(
 fn pulled(session: &ClientSession, report: Report, gave: &SenderStats) -> Report {
     let report = with_peer(merge_reports(report, gave), "sender");
     let peer_cpu = gave.user_ns.zip(gave.system_ns);
-    let cpu_far = peer_cpu.map(|(user_ns, system_ns)| Cpu { user_ns, system_ns });
-    session.with_round_trips(Report { cpu_far, ..report })
+    let cpu_remote = peer_cpu.map(|(user_ns, system_ns)| Cpu { user_ns, system_ns });
+    session.with_round_trips(Report { cpu_remote, ..report })
 }
 
 /// The report of the side that writes, with what this one gave and paid, also before anything was requested.
 fn pushed(session: &ClientSession, report: Report, gave: SenderStats, cpu: Cpu) -> Report {
     let gave = SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
     let report = with_peer(merge_reports(report, &gave), "receiver");
-    session.with_round_trips(Report { cpu_far: Some(report.cpu), cpu, ..report })
+    session.with_round_trips(Report { cpu_remote: Some(report.cpu), cpu, ..report })
 }
 
 /// What the other side wrote, as the user of this one would name it.

@@ -132,7 +132,7 @@ fn each_side_of_copies_between_two_hosts_is_fitted_by_its_bill() {
         Row {
             report: Some(Box::new(Report {
                 bill,
-                cpu_far: Some(datapump::Cpu::default()),
+                cpu_remote: Some(datapump::Cpu::default()),
                 ..Report::default()
             })),
             ..row

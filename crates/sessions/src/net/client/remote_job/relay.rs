@@ -105,7 +105,7 @@ impl RemoteCopy {
             };
             let counted = report.map(|report| {
                 let report = with_peer(merge_reports(with_places(report, to), &gave), "receiver");
-                writing.with_round_trips(Report { cpu_far: Some(report.cpu), ..report })
+                writing.with_round_trips(Report { cpu_remote: Some(report.cpu), ..report })
             });
             Ok((counted, talked))
         })?;
