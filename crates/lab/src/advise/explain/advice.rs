@@ -208,10 +208,9 @@ fn more_lanes(report: &Report, least: u32) -> (String, u32) {
 
 /// The copy leaves a CPU of this host idle that one more lane could have. Where both sides are on it both are counted.
 fn has_idle_cpu(report: &Report, cpus: u32) -> bool {
-    let ns = |cpu: &Cpu| cpu.user_ns + cpu.system_ns;
     let is_one_machine = report.network.is_some_and(|network| network.same_host);
-    let other_ns = report.cpu_remote.as_ref().filter(|_| is_one_machine).map_or(0, ns);
-    let left_ns = (report.elapsed_ns * u64::from(cpus)).saturating_sub(ns(&report.cpu) + other_ns);
+    let other_ns = report.cpu_remote.as_ref().filter(|_| is_one_machine).map_or(0, Cpu::total_ns);
+    let left_ns = (report.elapsed_ns * u64::from(cpus)).saturating_sub(report.cpu.total_ns() + other_ns);
     2 * left_ns >= report.elapsed_ns
 }
 

@@ -238,8 +238,7 @@ fn fixed(pairs: &[SlicePair], figure: impl Fn(&Slice) -> u64) -> f64 {
 
 /// CPU time of both hosts.
 pub(super) fn cpu_ns(report: &Report) -> u64 {
-    let remote = report.cpu_remote.unwrap_or_default();
-    report.cpu.user_ns + report.cpu.system_ns + remote.user_ns + remote.system_ns
+    report.cpu.total_ns() + report.cpu_remote.unwrap_or_default().total_ns()
 }
 
 #[cfg(test)]
