@@ -396,7 +396,7 @@ mod tests {
                 let report = Report { bytes_moved, elapsed_ns, rehearsal_free_bytes, ..Report::default() };
                 MoveOutcome { report, problem: None }
             };
-            let (source, sink) = (End::Null, End::Far);
+            let (source, sink) = (End::Null, End::Remote);
             let ends = CopyEnds { source, sink, copy_bytes: Some(100 << 20), ..CopyEnds::for_tests() };
             let bench = Bench::new(&case, &ends, &mover, &|| Duration::ZERO);
             let measured = all(&bench, &|_| ());
