@@ -3,6 +3,7 @@
 use super::*;
 use crate::report::RoundTrips;
 use datapump_core::verdict::Waits;
+use datapump_core::wire::session::ShortText;
 
 /// A writer of one lane that waited for the network for 900 of 1000 ms.
 fn waiting() -> Report {
