@@ -166,10 +166,11 @@ mod tests {
 
     #[test]
     fn a_copy_is_repeated_until_it_is_long_enough() {
-        let null = || Place::Null { bytes: None, fill: Fill::Zero };
+        let file = tempfile::NamedTempFile::new().expect("room");
+        std::fs::write(file.path(), "x").expect("room");
         let case = Case {
-            sources: vec![null()],
-            target: null(),
+            sources: vec![Place::Path(file.path().into())],
+            target: Place::Null { bytes: None, fill: Fill::Zero },
             options: Options::default(),
             stop: Default::default(),
         };
