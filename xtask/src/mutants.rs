@@ -90,10 +90,10 @@ pub fn run_statements(root: &Path, id: Option<&str>) -> Result<()> {
     let copy = Copy::new(root)?;
     let mut survivors = Vec::new();
     for (id, mutation) in chosen {
-        let line = test_line(root, &mutation.fails)?;
-        let verdict = copy.with(&mutation.mutant(id), |copy| copy.verdict(&line))??;
+        let lines = test_lines(root, &mutation.fails)?;
+        let verdict = copy.with(&mutation.mutant(id), |copy| copy.first_failure(&lines))??;
         let cell = cell_text(&verdict, &mutation.mutant(id))?;
-        println!("| {id} | {cell} | {line} |");
+        println!("| {id} | {cell} | {} |", lines.join(" && "));
         if cell == SURVIVED {
             survivors.push(id.as_str());
         }
@@ -102,8 +102,9 @@ pub fn run_statements(root: &Path, id: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The command that runs the one test of `file::name`.
-fn test_line(root: &Path, test: &str) -> Result<String> {
+/// The commands that run the one test of `file::name`. Tests of fuse-tests run the program that lies beside them, which
+/// cargo does not build for them.
+fn test_lines(root: &Path, test: &str) -> Result<Vec<String>> {
     let (file, name) = test.split_once("::").context("file::name")?;
     let folder =
         Path::new(file).ancestors().skip(1).find(|folder| root.join(folder).join("Cargo.toml").is_file());
@@ -118,7 +119,8 @@ fn test_line(root: &Path, test: &str) -> Result<String> {
         _ if root.join(folder).join("src/lib.rs").is_file() => "--lib".into(),
         _ => "--bins".into(),
     };
-    Ok(format!("cargo test -p {package} {target} {name}"))
+    let build = (package == "fuse-tests").then(|| "cargo build -p pump".to_string());
+    Ok(build.into_iter().chain([format!("cargo test -p {package} {target} {name}")]).collect())
 }
 
 fn cell_text(verdict: &Verdict, mutant: &Mutant) -> Result<String> {
@@ -186,6 +188,17 @@ impl Copy {
         let outcome = act(self);
         fs::write(&file, before)?;
         Ok(outcome)
+    }
+
+    /// How the first of these commands ended that did not pass.
+    fn first_failure(&self, lines: &[String]) -> Result<Verdict> {
+        for line in lines {
+            match self.verdict(line)? {
+                Verdict::Passed => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Verdict::Passed)
     }
 
     fn verdict(&self, line: &str) -> Result<Verdict> {
@@ -285,8 +298,12 @@ mod tests {
             ("crates/core/tests/copy_loop.rs::one", "cargo test -p datapump-core --test copy_loop one"),
             ("crates/cli/tests/ordinary/lab/cost.rs::one", "cargo test -p pump --test ordinary one"),
             ("crates/cli/src/args.rs::one", "cargo test -p pump --bins one"),
+            (
+                "fuse-tests/tests/pages.rs::one",
+                "cargo build -p pump && cargo test -p fuse-tests --test pages one",
+            ),
         ] {
-            assert_eq!(super::test_line(&crate::root(), test).unwrap(), line);
+            assert_eq!(super::test_lines(&crate::root(), test).unwrap().join(" && "), line);
         }
     }
 
