@@ -50,7 +50,7 @@ struct ListedStatement {
     mutation: Option<Mutation>,
 }
 
-/// A change of the program that makes a statement false, and the test that fails then.
+/// A change of the program, or of kept rows, that makes a statement false, and the test that fails then.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutation {

@@ -36,8 +36,8 @@ reason, and when a test, a study or rows that it names are gone.
 {rows}
 ## What would make them false
 
-For {mutated} of them a change of the program, and the test of the statement that fails with it. `cargo xtask mutants S6`
-makes the change in a copy of the tree and runs that test.
+For {mutated} of them a change of the program, or of rows that are kept, and the test of the statement that fails with it.
+`cargo xtask mutants S6` makes the change in a copy of the tree and runs that test.
 
 | | file | text | replaced by | fails |
 |---|---|---|---|---|
