@@ -20,7 +20,7 @@ pub struct LimitTruth {
     pub advice: &'static [&'static str],
 }
 
-/// What is right, where READER and WRITER are these hosts.
+/// The names that are right, where READER and WRITER are these hosts.
 pub fn with_hosts(right: &[&str], reader: &str, writer: &str) -> Vec<String> {
     right.iter().map(|right| right.replace("READER", reader).replace("WRITER", writer)).collect()
 }

@@ -142,11 +142,10 @@ fn computing(hashing_ns: u64, sealing_ns: u64, cpu_ns: u64) -> Why {
 /// What limited the sender, where the receiver waited for it.
 fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
     let of_ns = given.lanes_ns.unwrap_or(0);
-    let sender = |limit, stage: &str, why: Why, waited_ns| {
-        let host = "sender".into();
+    let sender = |limit, stage: &str, why: Why, waited_ns: u64| {
         // Threads without a lane read for digests, too.
-        let waited_ns = u64::min(waited_ns, of_ns);
-        (limit, LimitedDetail { host, ..LimitedDetail::here(stage, why, waited_ns, of_ns) })
+        let detail = LimitedDetail::here(stage, why, waited_ns.min(of_ns), of_ns);
+        (limit, LimitedDetail { host: "sender".into(), ..detail })
     };
     if waits_for_answers(report) {
         return of_path(Why::RoundTrips, "sender", report);
@@ -172,34 +171,21 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
         let held_ns = (quota_held.min(1.0) * of_ns as f64) as u64;
         return sender(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns);
     }
-    // Each lane of the receiver waits for one thread here at a time: both are sums over these.
-    let (names, lanes_ns) = (names_wait_ns(given), report.limited_detail.of_ns);
-    if names as f64 >= NAMES_FRACTION * lanes_ns as f64 && names > disk.max(held).max(sending) {
-        let (limit, detail) = sender(LimitedBy::Metadata, "metadata", Why::NamesAndAttributes, names);
-        return (limit, LimitedDetail { waited_ns: names.min(lanes_ns), of_ns: lanes_ns, ..detail });
+    if let Some(cause) = names_cause(report, given, disk.max(held).max(sending)) {
+        return cause;
     }
     // Both are times of a clock, in which others may have had the CPU.
     let computed = (hashing + sealing).min(given.lanes_cpu_ns.unwrap_or(u64::MAX)) + waited_for_itself;
     let idle = of_ns.saturating_sub(disk + sending + held + computed + not_scheduled);
     let most = [disk, held, computed, not_scheduled, sending, idle].into_iter().max().unwrap_or(0);
-    let device = match report.limited_detail.why {
-        Why::SharedDevice => Why::SharedDevice,
-        _ if given.reads_a_pipe == Some(true) => Why::Pipe,
-        _ => Why::Device,
-    };
+    let is_shared = shares_its_cpu(not_scheduled, computed, of_ns);
     match most {
         ns if ns == disk => {
-            let (limit, detail) = sender(LimitedBy::Source, "read", device, ns);
-            let detail = match &given.read_limit {
-                Some(setting) => detail.with_limit(Why::CgroupLimit, setting.as_str()),
-                None => detail,
-            };
-            (limit, detail)
+            let (limit, detail) = sender(LimitedBy::Source, "read", disk_reason(report, given), ns);
+            (limit, with_read_limit(detail, given))
         }
         ns if ns == held => sender(LimitedBy::Source, "send", Why::RateLimit, ns),
-        ns if ns == computed && !shares_its_cpu(not_scheduled, ns, of_ns) => {
-            sender(LimitedBy::Cpu, "compute", computes, ns)
-        }
+        ns if ns == computed && !is_shared => sender(LimitedBy::Cpu, "compute", computes, ns),
         ns if ns == computed || ns == not_scheduled => {
             sender(LimitedBy::Cpu, "compute", Why::NotScheduled, not_scheduled)
         }
@@ -213,6 +199,34 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
             };
             of_path(why, host, report)
         }
+    }
+}
+
+/// The sender's names, where they took a large part of the receiver's time, and more than what else the sender waited for.
+/// Each lane of the receiver waits for one thread of the sender at a time: both are sums over these.
+fn names_cause(report: &Report, given: &SenderStats, others_ns: u64) -> Option<(LimitedBy, LimitedDetail)> {
+    let (names_ns, of_ns) = (names_wait_ns(given), report.limited_detail.of_ns);
+    if (names_ns as f64) < NAMES_FRACTION * of_ns as f64 || names_ns <= others_ns {
+        return None;
+    }
+    let detail = LimitedDetail::here("metadata", Why::NamesAndAttributes, names_ns.min(of_ns), of_ns);
+    Some((LimitedBy::Metadata, LimitedDetail { host: "sender".into(), ..detail }))
+}
+
+/// Why the sender waits for its source.
+fn disk_reason(report: &Report, given: &SenderStats) -> Why {
+    match report.limited_detail.why {
+        Why::SharedDevice => Why::SharedDevice,
+        _ if given.reads_a_pipe == Some(true) => Why::Pipe,
+        _ => Why::Device,
+    }
+}
+
+/// The limit of the sender's control group is behind a wait for its source, if its reads reached it.
+fn with_read_limit(detail: LimitedDetail, given: &SenderStats) -> LimitedDetail {
+    match &given.read_limit {
+        Some(setting) => detail.with_limit(Why::CgroupLimit, setting.as_str()),
+        None => detail,
     }
 }
 
