@@ -126,7 +126,12 @@ fn by_setting(cause: Cause, options: &Options, report: &Report) -> Option<&'stat
 
 /// What was measured of the other programs that a machine is to be without.
 fn others_share(cause: Cause, report: &Report) -> String {
-    let (waited_ns, of_ns) = (report.waits_ns.not_scheduled, report.limited_detail.of_ns.max(1));
+    let of_ns = report.limited_detail.of_ns.max(1);
+    let waited_ns = match cause {
+        Cause::Busy => report.limited_detail.waited_ns,
+        // No verdict has said which part of it others had.
+        _ => report.waits_ns.not_scheduled,
+    };
     let percent = 100.0 * waited_ns.min(of_ns) as f64 / of_ns as f64;
     match cause {
         Cause::Busy | Cause::Unknown if percent >= 1.0 => {
