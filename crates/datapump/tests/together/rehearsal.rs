@@ -124,8 +124,11 @@ fn a_rehearsal_says_how_much_is_free() {
         let options = Options::default().with(|it| it.measuring.rehearsal_bytes = bytes);
         let target = Place::Path(here.path().join("target"));
         let on_one_host = Job::copy(source(), target).options(options.clone()).run_reported(&|_| {});
+        // Nothing is written there: it has room for all.
+        let nowhere = Place::Null { bytes: None, fill: Fill::Noise };
+        let to_nothing = Job::copy(source(), nowhere).options(options.clone()).run_reported(&|_| {});
         let (push, _) = served.copy(source(), served.place("target"), options);
-        for (what, report) in [("here", on_one_host), ("push", push)] {
+        for (what, report) in [("here", on_one_host), ("nothing", to_nothing), ("push", push)] {
             assert_eq!(report.rehearsal_free_bytes.is_some(), is_known, "{what}: {report:?}");
         }
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use datapump_core::BlockRoute;
 use datapump_core::verdict::Waits;
+use datapump_core::wire::bounds::COUNT_MAX;
 
 use crate::end::Source;
 use crate::file::finish;
@@ -229,22 +230,25 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
     let given = shared.settings.options.attributes.keep.given;
     let meta = opened.original.as_ref().map(|original| given.of(&original.meta));
     let siblings = SingleFile::new(&item.source, meta, shared.settings.platform.is_simulated());
+    let is_rehearsed = shared.settings.options.measuring.rehearsal_bytes.is_some();
+    // Whoever rehearses on another host bounds the sum by this.
+    let set_free = |bytes| shared.ledger.tally().done.rehearsal_free_bytes = bytes;
     match &item.target {
-        Target::Null => Ok(OpenTarget::Null),
+        Target::Null => {
+            set_free(is_rehearsed.then_some(COUNT_MAX));
+            Ok(OpenTarget::Null)
+        }
         Target::Stream => Ok(OpenTarget::Stream(Arc::new(stream::standard_output()?))),
         // What a device or a pipe took stays there.
-        Target::Special(at) | Target::Device(at)
-            if shared.settings.options.measuring.rehearsal_bytes.is_some() =>
-        {
+        Target::Special(at) | Target::Device(at) if is_rehearsed => {
             Err(Problem::new(Class::Usage, Operation::Rehearse, &at.path, "is no file"))
         }
         Target::Special(at) => {
             stream::open_special(at, &shared.stop).map(|handle| OpenTarget::Stream(Arc::new(handle)))
         }
-        Target::File(at) if shared.settings.options.measuring.rehearsal_bytes.is_some() => {
+        Target::File(at) if is_rehearsed => {
             let staged = StagedFile::rehearsed(at)?;
-            // Whoever rehearses on another host bounds the sum by this.
-            shared.ledger.tally().done.rehearsal_free_bytes = staged.rooms_of_folder().free_bytes();
+            set_free(staged.rooms_of_folder().free_bytes());
             Ok(OpenTarget::StagedFile(staged))
         }
         Target::Tree(at) => {
