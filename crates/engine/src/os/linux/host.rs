@@ -13,15 +13,30 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open};
 use rustix::ioctl::{Getter, ioctl, opcode};
 
-/// The part of the file's first `len` bytes that lies in the page cache, 0 to 1; 1 for an empty range.
+/// Looks at a long file: so many windows of so many bytes, from its first byte to its last. A look at all of it takes
+/// 7.5 ms a GiB where it is cached (Linux 6.18), a tenth of a second for a copy of some GiB.
+const WINDOWS: u64 = 64;
+const WINDOW_BYTES: u64 = 4 << 20;
+
+/// The part of the file's first `len` bytes that lies in the page cache, 0 to 1; 1 for an empty range. Above 256 MiB it is
+/// that of 64 windows.
 /// `None` where the kernel does not tell: cachestat(2) came with 6.5, and newer ones answer only for files that the
 /// caller owns or may write. (mincore(2) is no way out: for other people's files it answers 1 without looking.)
 pub fn cached_fraction(file: &File, len: u64) -> Option<f64> {
     if len == 0 {
         return Some(1.0); // to the kernel, a length of 0 means "to the end"
     }
-    let cached_bytes = cachestat(file, 0, len)?.cached.saturating_mul(rustix::param::page_size() as u64);
-    Some((cached_bytes as f64 / len as f64).min(1.0))
+    let cached_pages = |at: u64, len: u64| Some(cachestat(file, at, len)?.cached);
+    let (looked_at, pages) = match len.checked_sub(WINDOWS * WINDOW_BYTES) {
+        None | Some(0) => (len, cached_pages(0, len)?),
+        Some(_) => {
+            let window = |number: u64| (len - WINDOW_BYTES) / (WINDOWS - 1) * number;
+            let pages = (0..WINDOWS).map(|number| cached_pages(window(number), WINDOW_BYTES));
+            (WINDOWS * WINDOW_BYTES, pages.sum::<Option<u64>>()?)
+        }
+    };
+    let cached_bytes = pages.saturating_mul(rustix::param::page_size() as u64);
+    Some((cached_bytes as f64 / looked_at as f64).min(1.0))
 }
 
 /// Pages in the page cache.
@@ -265,6 +280,7 @@ pub fn wait_with_usage(pid: u32) -> io::Result<ChildUsage> {
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::os::unix::fs::FileExt;
 
     #[test]
     fn freshly_written_data_is_cached() {
@@ -274,6 +290,26 @@ mod tests {
         match cached_fraction(&file, 1 << 20) {
             None => eprintln!("this kernel has no cachestat(2)"),
             Some(part) => assert_eq!(part, 1.0),
+        }
+    }
+
+    /// Of a GiB its first window alone, and of what is no window nothing.
+    #[test]
+    fn a_long_file_is_looked_at_in_windows() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a temporary file");
+        file.set_len(1 << 30).expect("a length can be set");
+        let write = |at: u64, bytes: u64| file.write_all_at(&vec![7; bytes as usize], at).expect("room");
+        write(0, WINDOW_BYTES);
+        if let Some(first) = cached_fraction(&file, 1 << 30) {
+            assert!((first - 1.0 / WINDOWS as f64).abs() < 1e-9, "{first}");
+        }
+        write(WINDOW_BYTES, 1 << 20);
+        if let Some(more) = cached_fraction(&file, 1 << 30) {
+            assert!((more - 1.0 / WINDOWS as f64).abs() < 1e-9, "{more}");
+        }
+        write((1 << 30) - WINDOW_BYTES, WINDOW_BYTES);
+        if let Some(last) = cached_fraction(&file, 1 << 30) {
+            assert!((last - 2.0 / WINDOWS as f64).abs() < 1e-9, "{last}");
         }
     }
 
