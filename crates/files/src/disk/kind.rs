@@ -179,6 +179,11 @@ pub fn time_rule(magic: u64) -> TimeRule {
     }
 }
 
+/// Whether its files are in memory alone, so that nothing is ever written back.
+pub fn is_in_memory(magic: u64) -> bool {
+    matches!(magic, 0x0102_1994 | 0x8584_58f6)
+}
+
 /// Whether the kernel makes files up as they are read.
 pub fn is_made_up(magic: u64) -> bool {
     MADE_UP.contains(&magic)
@@ -236,6 +241,9 @@ mod tests {
             assert_eq!(sizes_may_lie(magic), may_lie, "{magic:x}");
             assert_eq!(is_made_up(magic), made_up, "{magic:x}");
             assert_eq!(holds_descriptors(magic), magic == PROC, "{magic:x}");
+            assert!(!is_in_memory(magic), "{magic:x}");
         }
+        let [tmpfs, ramfs] = [0x0102_1994, 0x8584_58f6];
+        assert!(is_in_memory(tmpfs) && is_in_memory(ramfs));
     }
 }

@@ -17,17 +17,18 @@ use crate::open::held::{Held, Original, ReadAgain, rewritten};
 use crate::problem::{Operation, Problem, shown_path};
 use crate::run::MoverRun;
 use crate::run::owner::FileOwner;
-use datapump_files::disk::{Access, Disk, FileCalls, FileKind, Meta, Outcome, open_cached};
+use datapump_files::disk::{Access, FileCalls, FileKind, Meta, Outcome, open_cached};
 use datapump_files::holes::mapped;
 use datapump_files::identity::{self, OpenSource, SourceChange, changed, id, tick};
 
 /// How a source changed since it was opened; `None` if it did not.
-pub fn find_change(disk: &Disk, original: &Original) -> Result<Option<SourceChange>, Problem> {
+pub fn find_change(run: &MoverRun<'_>, original: &Original) -> Result<Option<SourceChange>, Problem> {
     let Original { path, held, meta: before, look, folder, .. } = original;
     match held {
         Held::Here(handle) => {
-            let source = OpenSource { path, handle, before, look: *look, folder: folder.as_ref() };
-            identity::find_change(disk, source)
+            let (look, folder, is_whole) = (*look, folder.as_ref(), !closing::is_rehearsal(run));
+            let source = OpenSource { path, handle, before, look, folder, is_whole };
+            identity::find_change(&run.settings.platform.disk, source)
         }
         Held::There(file) => file.find_change(original),
     }

@@ -42,7 +42,7 @@ fn check_watched(
 ) -> Result<SourceCheck, Problem> {
     let staged = if let Finish::Commit(staged) = &task.finish { Some(staged) } else { None };
     let is_measured = owner.settings.pieces.is_some() || (staged.is_some() && is_rehearsal(owner));
-    match (find_change(&owner.settings.platform.disk, original)?, staged) {
+    match (find_change(owner, original)?, staged) {
         (None, _) => Ok(SourceCheck::Unchanged),
         // Only a part of it is written, to be measured.
         (Some(SourceChange::Unverified(_)), _) if is_measured => Ok(SourceCheck::Unchanged),

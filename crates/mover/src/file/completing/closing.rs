@@ -42,7 +42,7 @@ pub fn open_copied_content<'task>(
     task.copied_content(run.settings.hook.is_some())
 }
 
-pub(super) fn is_rehearsal(run: &MoverRun<'_>) -> bool {
+pub(in crate::file) fn is_rehearsal(run: &MoverRun<'_>) -> bool {
     run.settings.options.measuring.rehearsal_bytes.is_some()
 }
 

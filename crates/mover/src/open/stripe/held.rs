@@ -63,7 +63,10 @@ impl Elsewhere for HeldStripe {
     fn find_change(&self, original: &Original) -> Result<Option<SourceChange>, Problem> {
         let mut unverified = original.look.is_young.then_some(SourceChange::Unverified(YOUNG));
         for (path, handle, before, look) in self.files() {
-            let change = find_change(&self.disk, OpenSource { path, handle, before, look, folder: None })?;
+            let change = find_change(
+                &self.disk,
+                OpenSource { path, handle, before, look, folder: None, is_whole: true },
+            )?;
             let named = |words| format!("has a member '{}' that {words}", shown_path(path));
             match change {
                 None => {}
