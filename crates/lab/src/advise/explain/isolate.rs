@@ -16,6 +16,7 @@ use super::part::{Part, PartName, Slice};
 use super::timer::limited;
 use super::{Case, ExplainClock, MoveOutcome, MoveUse, Mover};
 use crate::session::quiet::nearest_there;
+use datapump_files::disk::kind;
 
 /// The bare pump needs no device to come to speed.
 const PUMP_TIME: Duration = Duration::from_millis(60);
@@ -165,13 +166,23 @@ impl<'case> Bench<'case> {
 
     /// Bytes that may still be written besides the copy.
     pub(super) fn may_write(&self) -> u64 {
-        let share = |free_bytes: u64| free_bytes / FREE_PARTS;
         let most = match &self.case.target {
+            // What is written to memory wears nothing, and is gone behind each slice.
+            Place::Path(path) if is_in_memory(path) => u64::MAX,
             Place::Path(path) => share(free_bytes(path)),
             Place::Remote(_) => self.remote_free_bytes.get().map_or(WRITES_MAX_UNKNOWN, share),
             _ => u64::MAX,
         };
         WRITES_MAX.min(most).saturating_sub(self.written.get())
+    }
+
+    /// Bytes that one slice may write.
+    pub(super) fn slice_max(&self) -> u64 {
+        let most = match &self.case.target {
+            Place::Path(path) => share(free_bytes(path)),
+            _ => u64::MAX,
+        };
+        most.min(self.may_write())
     }
 
     /// Runs one slice of a part; `None` where there is no time for it. A target without room for it gets half of it, as often
@@ -238,6 +249,10 @@ impl<'case> Bench<'case> {
     }
 }
 
+fn share(free_bytes: u64) -> u64 {
+    free_bytes / FREE_PARTS
+}
+
 /// A part that failed says why; one that was stopped at its limit did what it should.
 fn measured(name: PartName, moved: &MoveOutcome) -> Result<(), String> {
     let is_done = [Status::Done as i32, Status::Interrupted as i32].contains(&moved.report.exit_status);
@@ -259,6 +274,11 @@ fn null(bytes: u64) -> Place {
 
 fn nowhere() -> Place {
     Place::Null { bytes: None, fill: Fill::Noise }
+}
+
+fn is_in_memory(path: &Path) -> bool {
+    let magic = rustix::fs::statfs(nearest_there(path)).map(|room| room.f_type as u64);
+    magic.is_ok_and(kind::is_in_memory)
 }
 
 /// Free bytes of the file system that a path is to be on.

@@ -237,8 +237,11 @@ impl Track {
             None => HALF_SHARE,
         };
         let is_bound = bench.writes(name);
+        let slice_max = if is_bound { bench.slice_max() } else { u64::MAX };
         let room = if is_bound { room / SHARES * sixteenths } else { u64::MAX };
-        let part_max = if is_bound { WRITTEN_BYTES_MAX } else { u64::MAX };
+        // A whole copy is a slice as well.
+        let room = room.min(slice_max.saturating_mul(ROUNDS_MIN as u64 + 1));
+        let part_max = if is_bound { WRITTEN_BYTES_MAX.min(slice_max) } else { u64::MAX };
         let by_time = (probed.bytes_per_second * time.as_secs_f64()) as u64;
         let (long_bytes, short_bytes) = sizes(by_time, room, part_max, bench.ends.bytes());
         // A second size adds little for a part that only shows whether it limits.
@@ -373,6 +376,34 @@ mod tests {
                 measured.parts.iter().find(|part| part.name == PartName::Sink).expect("it was measured");
             assert!((sink.bytes_per_second / 2e9 - 1.0).abs() < 0.01, "{what}: {sink:?}");
         }
+    }
+
+    /// In memory one in twenty holds for each slice, and all of them are bounded as elsewhere.
+    #[test]
+    fn slices_in_memory_are_bounded_each() {
+        let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return eprintln!("skipped: no /dev/shm") };
+        let free_bytes = || {
+            let room = rustix::fs::statvfs(folder.path()).expect("the folder");
+            room.f_bavail * room.f_frsize
+        };
+        let case = Case { target: Place::Path(folder.path().join("target")), ..null_case() };
+        let (written, longest) = (AtomicU64::new(0), AtomicU64::new(0));
+        let least_free = free_bytes() / 2;
+        let mover = |job: Job, _: MoveUse| {
+            let bytes_moved = job.asked().measuring.rehearsal_bytes;
+            written.fetch_add(bytes_moved.unwrap_or(0), Ordering::Relaxed);
+            longest.fetch_max(bytes_moved.unwrap_or(0), Ordering::Relaxed);
+            let bytes_moved = bytes_moved.unwrap_or(1 << 20);
+            let elapsed_ns = bytes_moved / 2;
+            MoveOutcome { report: Report { bytes_moved, elapsed_ns, ..Report::default() }, problem: None }
+        };
+        let ends = CopyEnds { source: End::Null, copy_bytes: Some(4 << 30), ..CopyEnds::for_tests() };
+        all(&Bench::new(&case, &ends, &mover, &|| Duration::ZERO), &|_| ());
+        let (written, longest) = (written.load(Ordering::Relaxed), longest.load(Ordering::Relaxed));
+        assert!(written <= WRITES_MAX && longest <= WRITTEN_BYTES_MAX, "{written}, {longest} each");
+        // Not a bound of the sum: a slice is as long as elsewhere where there is much room.
+        let has_much_room = least_free / 20 > WRITTEN_BYTES_MAX;
+        assert!(!has_much_room || longest == WRITTEN_BYTES_MAX, "{longest} of {least_free}");
     }
 
     /// The other host bounds each slice alone: all of them together are bounded here, by what it says is free.

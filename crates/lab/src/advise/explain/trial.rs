@@ -155,7 +155,8 @@ impl Bench<'_> {
         if !is_tried || self.case.stop.load(Ordering::Relaxed) {
             return None;
         }
-        let most = if self.writes(name) { self.may_write() / WRITES } else { u64::MAX };
+        let most =
+            if self.writes(name) { (self.may_write() / WRITES).min(self.slice_max()) } else { u64::MAX };
         let bytes = ((alone * TIME.as_secs_f64()) as u64).min(most).max(1);
         self.slice(name, options, SliceRange { bytes, begin: 0 }).ok().flatten().filter(is_long_enough)
     }

@@ -73,7 +73,7 @@ fn part(bench: &Bench<'_>, bytes: u64) -> Result<PartName, String> {
         (_, End::Null) => PartName::Source,
         _ => PartName::Chain,
     };
-    let has_room = !bench.writes(name) || bytes <= bench.may_write();
+    let has_room = !bench.writes(name) || bytes <= bench.slice_max();
     if has_room { Ok(name) } else { Err("too much would be written to repeat it".into()) }
 }
 
@@ -95,7 +95,7 @@ fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option
         if is_late || bench.case.stop.load(Ordering::Relaxed) {
             return no_time();
         }
-        if bench.writes(name) && bytes > bench.may_write() {
+        if bench.writes(name) && bytes > bench.slice_max() {
             return Some("too much would be written to repeat it more often".into());
         }
         if !bench.ends.has_same_source(bench.case) {
