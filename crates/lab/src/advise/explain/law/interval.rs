@@ -7,9 +7,13 @@ use crate::judge::stats::{Interval, mean, next_half_width, standard_deviation};
 
 /// One next copy in twenty lies below, one above.
 const INSIDE: f64 = 0.9;
-/// The pace of the CPUs and the place of a file change from one copy to the next: no interval is narrower than ± this
-/// (logarithm), however equal the rounds were.
-const HALF_WIDTH_MIN: f64 = 0.015;
+/// Standard deviation (logarithm) by which a copy differs from slices of some seconds before it beyond what they differ by from
+/// one another: the pace of the CPUs, the place of a file, memory that was used before. Of 100 copies of ten kinds on one
+/// machine 78 lay inside without it, and would have been 91 with it, at 1.03 times the width with which one copy predicts
+/// the next.
+const BEYOND_ROUNDS: f64 = 0.08;
+/// Quantile of the normal distribution for [`INSIDE`].
+const NORMAL_INSIDE: f64 = 1.645;
 
 /// The 90 % prediction interval around `center` for one next copy. `None` below three rounds.
 ///
@@ -29,7 +33,7 @@ pub(in crate::advise::explain) fn next(rounds: &[f64], center: f64) -> Option<In
     let independent = (mean(&steps)? / 2.0).min(variance);
     let drift =
         if independent > 0.0 { ((2.0 * variance - independent) / independent).min(count) } else { 1.0 };
-    let half = next_half_width(&logs, count / drift, INSIDE)?.max(HALF_WIDTH_MIN);
+    let half = next_half_width(&logs, count / drift, INSIDE)?.hypot(NORMAL_INSIDE * BEYOND_ROUNDS);
     Some(Interval { low: center * (-half).exp(), high: center * half.exp() })
 }
 
@@ -46,25 +50,26 @@ mod tests {
         for seed in 0..1000 {
             let mut random = Random::seeded(seed, "prediction interval");
             let mut level = 0.0;
-            let mut copy = || {
-                level = drift * level + (1.0 - drift * drift).sqrt() * deviate(&mut random);
+            let mut slice = |random: &mut Random| {
+                level = drift * level + (1.0 - drift * drift).sqrt() * deviate(random);
                 1e9 * (0.1 * level).exp()
             };
-            let speeds: Vec<f64> = (0..rounds).map(|_| copy()).collect();
+            let speeds: Vec<f64> = (0..rounds).map(|_| slice(&mut random)).collect();
             let center = speeds.len() as f64 / speeds.iter().map(|speed| 1.0 / speed).sum::<f64>();
             let interval = next(&speeds, center).expect("enough rounds");
-            inside += usize::from(interval.contains(copy()));
+            let copy = slice(&mut random) * (BEYOND_ROUNDS * deviate(&mut random)).exp();
+            inside += usize::from(interval.contains(copy));
             width += (interval.high / interval.low).ln();
         }
-        (inside, width / 1000.0 / (2.0 * 1.645 * 0.1))
+        (inside, width / 1000.0 / (2.0 * NORMAL_INSIDE * 0.1_f64.hypot(BEYOND_ROUNDS)))
     }
 
-    /// Speeds that vary by 10 %.
+    /// Slices that vary by 10 %, and a copy by 8 % more.
     #[test]
     fn nine_of_ten_next_copies_lie_inside() {
         for (rounds, width_max) in [(5, 1.45), (8, 1.25), (12, 1.18)] {
             let (inside, width) = coverage(rounds, 0.0);
-            assert!((870..=930).contains(&inside) && width <= width_max, "{rounds}: {inside}, {width:.2}");
+            assert!((880..=935).contains(&inside) && width <= width_max, "{rounds}: {inside}, {width:.2}");
         }
     }
 
@@ -79,12 +84,13 @@ mod tests {
 
     /// Rounds that do not drift are values as any others.
     #[test]
-    fn without_drift_it_is_the_interval_of_the_next_value() {
+    fn without_drift_it_is_the_interval_of_the_next_value_and_what_a_copy_differs_by() {
         let rounds = [1.0, 1.2, 0.9, 1.1, 0.95];
-        let [low, high] = next_factors(&rounds, INSIDE).expect("enough rounds");
+        let [_, high] = next_factors(&rounds, INSIDE).expect("enough rounds");
         let interval = next(&rounds, 2.0).expect("enough rounds");
-        assert!((interval.low / (2.0 * low) - 1.0).abs() < 1e-12, "{interval:?}");
-        assert!((interval.high / (2.0 * high) - 1.0).abs() < 1e-12, "{interval:?}");
+        let half = high.ln().hypot(NORMAL_INSIDE * BEYOND_ROUNDS);
+        assert!(((interval.high / 2.0).ln() - half).abs() < 1e-12, "{interval:?}");
+        assert!((interval.high * interval.low / 4.0 - 1.0).abs() < 1e-12, "{interval:?}");
     }
 
     #[test]
@@ -92,6 +98,6 @@ mod tests {
         assert_eq!(next(&[1.0, 1.0], 1.0), None);
         assert_eq!(next(&[1.0, 1.0, 0.0], 1.0), None);
         let interval = next(&[5.0; 4], 5.0).expect("enough rounds");
-        assert!((interval.high / 5.0 - 1.0151).abs() < 1e-4 && interval.low < 5.0, "{interval:?}");
+        assert!((interval.high / 5.0 - 1.1406).abs() < 1e-3 && interval.low < 5.0, "{interval:?}");
     }
 }
