@@ -29,7 +29,7 @@ impl fmt::Display for MemoryLimit {
 
 /// What was counted of a group that has a limit, when the look at it began.
 #[derive(Clone, Debug)]
-struct Counted {
+struct CountedGroup {
     limit: MemoryLimit,
     /// Pressure stall information (Documentation/accounting/psi.rst).
     stalls: PathBuf,
@@ -50,14 +50,14 @@ pub struct MemoryHeld {
 /// Time behind limits for memory, from a point in time on.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryWait {
-    groups: Vec<Counted>,
+    groups: Vec<CountedGroup>,
 }
 
 impl ControlGroups {
     /// From now on, how long limits for memory hold the process back. Empty where none is set.
     pub fn begin_memory_wait(&self) -> MemoryWait {
-        let old = self.memory.iter().filter_map(|folder| Counted::old(folder, Path::new(MACHINE)));
-        let new = self.unified.iter().filter_map(|folder| Counted::new(folder));
+        let old = self.memory.iter().filter_map(|folder| CountedGroup::old(folder, Path::new(MACHINE)));
+        let new = self.unified.iter().filter_map(|folder| CountedGroup::new(folder));
         MemoryWait { groups: old.chain(new).collect() }
     }
 }
@@ -71,24 +71,24 @@ impl MemoryWait {
     }
 }
 
-impl Counted {
-    fn old(folder: &Path, stalls: &Path) -> Option<Counted> {
+impl CountedGroup {
+    fn old(folder: &Path, stalls: &Path) -> Option<CountedGroup> {
         let count = folder.join("memory.failcnt");
         let reached = || Some((count.clone(), number_in(&count)?));
         let file = folder.join("memory.limit_in_bytes");
-        bytes_in(&file).and_then(|_| Counted::of(file, stalls.into(), Some(reached()?)))
+        bytes_in(&file).and_then(|_| CountedGroup::of(file, stalls.into(), Some(reached()?)))
     }
 
-    fn new(folder: &Path) -> Option<Counted> {
+    fn new(folder: &Path) -> Option<CountedGroup> {
         // At `high` who allocates reclaims, and is slowed down; at `max` it waits for that.
         let files = ["memory.high", "memory.max"].map(|name| folder.join(name));
         let set = files.into_iter().filter(|file| bytes_in(file).is_some());
-        Counted::of(set.min_by_key(|file| bytes_in(file))?, folder.join("memory.pressure"), None)
+        CountedGroup::of(set.min_by_key(|file| bytes_in(file))?, folder.join("memory.pressure"), None)
     }
 
-    fn of(file: PathBuf, stalls: PathBuf, reached: Option<(PathBuf, u64)>) -> Option<Counted> {
+    fn of(file: PathBuf, stalls: PathBuf, reached: Option<(PathBuf, u64)>) -> Option<CountedGroup> {
         let limit = MemoryLimit { bytes: bytes_in(&file)?, file };
-        Some(Counted { limit, stalled_us: stalled_us(&stalls)?, stalls, reached })
+        Some(CountedGroup { limit, stalled_us: stalled_us(&stalls)?, stalls, reached })
     }
 
     fn stalled_ns(&self) -> u64 {
@@ -149,7 +149,7 @@ mod tests {
                     ("memory.limit_in_bytes", bytes),
                 ],
             );
-            let wait = MemoryWait { groups: Counted::old(root, &pressure).into_iter().collect() };
+            let wait = MemoryWait { groups: CountedGroup::old(root, &pressure).into_iter().collect() };
             write(root, &[("memory.pressure", &stalls(now_us)), ("memory.failcnt", failcnt)]);
             assert_eq!(wait.held().map(|held| held.ns), held, "{bytes} {failcnt} {now_us}");
         }
@@ -165,7 +165,7 @@ mod tests {
             ("1048576\n", "67108864\n", Some("1.0 MiB, memory.high")),
         ] {
             write(root, &[("memory.pressure", &stalls(5)), ("memory.high", high), ("memory.max", max)]);
-            let wait = MemoryWait { groups: Counted::new(root).into_iter().collect() };
+            let wait = MemoryWait { groups: CountedGroup::new(root).into_iter().collect() };
             write(root, &[("memory.pressure", &stalls(6))]);
             let words = wait.held().map(|held| held.limit.to_string());
             let expected = shown.map(|words| words.replace(", ", &format!(", {}/", root.display())));

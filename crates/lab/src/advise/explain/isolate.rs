@@ -167,7 +167,7 @@ impl<'case> Bench<'case> {
     /// Bytes that may still be written besides the copy.
     pub(super) fn may_write(&self) -> u64 {
         let most = match &self.case.target {
-            // What is written to memory wears nothing, and is gone behind each slice.
+            // Memory does not wear, and is free again behind each slice.
             Place::Path(path) if is_in_memory(path) => u64::MAX,
             Place::Path(path) => share(free_bytes(path)),
             Place::Remote(_) => self.remote_free_bytes.get().map_or(WRITES_MAX_UNKNOWN, share),

@@ -231,7 +231,7 @@ fn open_target(shared: &Shared<'_>, item: &Item, opened: &Opened, how: How) -> R
     let meta = opened.original.as_ref().map(|original| given.of(&original.meta));
     let siblings = SingleFile::new(&item.source, meta, shared.settings.platform.is_simulated());
     let is_rehearsed = shared.settings.options.measuring.rehearsal_bytes.is_some();
-    // Whoever rehearses on another host bounds the sum by this.
+    // A caller on another host bounds the sum of its rehearsals by this.
     let set_free = |bytes| shared.ledger.tally().done.rehearsal_free_bytes = bytes;
     match &item.target {
         Target::Null => {
