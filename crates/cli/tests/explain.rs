@@ -133,9 +133,9 @@ fn a_copy_of_nothing_is_said_to_be_one() {
         assert_eq!(report["unmeasured"][0], "nothing was measured: the copy moves nothing", "{words:?}");
         assert_eq!(report["not_repeated"], "it moved nothing", "{words:?}");
         let said = report["explanation"].as_str().expect("words");
-        assert!(said.starts_with("The copy moved nothing"), "{words:?}: {said}");
+        assert!(said.starts_with("The copy moved no bytes"), "{words:?}: {said}");
         let run = home.pump(&["explain", words[0], words[1]]);
-        expect(&run, 0, &["This copy moved nothing; explain the copy of a file"], "words");
+        expect(&run, 0, &["This copy moved no bytes; explain the copy of a file"], "words");
     }
 }
 

@@ -31,7 +31,7 @@ impl LimitedDetail {
         };
         match (limit, self.why) {
             (LimitedBy::Source | LimitedBy::Sink, why) => self.end(limit, why),
-            (LimitedBy::Sync, why @ (Why::CgroupLimit | Why::MemoryLimit)) => self.end(limit, why),
+            (LimitedBy::Sync, why) if why.is_group_limit() => self.end(limit, why),
             (LimitedBy::Sync, _) => format!("waiting for stable storage{at}"),
             (LimitedBy::Metadata, Why::Listing) => format!("listing folders{at}"),
             (LimitedBy::Metadata, Why::Deleting) => format!("deleting{at}"),
@@ -84,7 +84,7 @@ impl LimitedDetail {
         let local = !matches!(self.host.as_str(), "sender" | "receiver");
         Some(match (limit, self.why) {
             (_, Why::SharedDevice) => "A target on another disk would help.",
-            (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, Why::CgroupLimit | Why::MemoryLimit) => {
+            (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, why) if why.is_group_limit() => {
                 "Raise that limit, or run the copy in another group."
             }
             (LimitedBy::Source | LimitedBy::Sink, Why::Device) if local => {

@@ -66,7 +66,7 @@ impl LimitedDetail {
         };
         Some(match (self.stage.as_str(), self.why) {
             (_, Why::RateLimit) => "the rate limit held it back for".into(),
-            (_, Why::CgroupLimit | Why::MemoryLimit) => {
+            (_, why) if why.is_group_limit() => {
                 format!("the limit of {whose}'s control group held it back for")
             }
             (_, Why::Pipe) => format!("the program at the other end of {whose}'s pipe was waited for"),

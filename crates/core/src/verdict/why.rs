@@ -43,6 +43,13 @@ crate::closed_list! {
 
 unknown_is!(Why::Untold);
 
+impl Why {
+    /// A limit of a control group, which was set.
+    pub fn is_group_limit(self) -> bool {
+        matches!(self, Why::CgroupLimit | Why::MemoryLimit)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

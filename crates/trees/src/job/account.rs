@@ -143,7 +143,9 @@ impl Account<'_> {
         }
         let waited_ns = self.elapsed_ns() as f64 * detail.waited_ns as f64 / detail.of_ns.max(1) as f64;
         let is_cause = |held: &&MemoryHeld| held.ns as f64 >= waited_ns * MEMORY_FRACTION;
-        let memory = self.memory_held.as_ref().filter(is_cause);
+        // With a sync all bytes go to the disk within the copy, however much the cache takes.
+        let is_in_cache = limited_by == LimitedBy::Sink && !self.syncs;
+        let memory = self.memory_held.as_ref().filter(is_cause).filter(|_| is_in_cache);
         match (memory, self.disk_limit_behind(limited_by, &detail)) {
             (_, Some(limit)) => detail.with_limit(Why::CgroupLimit, &limit.to_string()),
             (Some(held), None) => detail.with_limit(Why::MemoryLimit, &held.limit.to_string()),

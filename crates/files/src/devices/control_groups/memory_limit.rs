@@ -1,5 +1,5 @@
 //! How long a control group's limit for memory holds a process back: page cache that it fills is charged to its group,
-//! and at the limit whoever reads or writes waits until pages were reclaimed, of dirty ones until they are on the disk.
+//! and at the limit each read and write waits until pages were reclaimed, of dirty ones until they are on the disk.
 //!
 //! Must not know: what is moved, what the time is compared with.
 
@@ -31,11 +31,19 @@ impl fmt::Display for MemoryLimit {
 #[derive(Clone, Debug)]
 struct CountedGroup {
     limit: MemoryLimit,
-    /// Pressure stall information (Documentation/accounting/psi.rst).
+    /// Pressure stall information (Documentation/accounting/psi.rst). That of a group has its descendants' in it.
     stalls: PathBuf,
     stalled_us: u64,
-    /// `memory.failcnt` of version 1: how often the limit was reached.
-    reached: Option<(PathBuf, u64)>,
+    /// How often the limit was reached, which the stalls of a group do not say.
+    reached: ReachedCount,
+}
+
+/// `memory.failcnt` of version 1, a line of `memory.events.local` of version 2.
+#[derive(Clone, Debug)]
+struct ReachedCount {
+    file: PathBuf,
+    key: &'static str,
+    before: u64,
 }
 
 /// The limit that held a process back, and for how long at least one of its threads waited.
@@ -63,50 +71,63 @@ impl ControlGroups {
 }
 
 impl MemoryWait {
-    /// The limit that held the process back for longest since.
+    /// The limit that was reached since, of the innermost group that has one, and the time of the stalls.
     pub fn held(&self) -> Option<MemoryHeld> {
-        let held =
-            self.groups.iter().map(|group| MemoryHeld { limit: group.limit.clone(), ns: group.stalled_ns() });
-        held.filter(|held| held.ns > 0).max_by_key(|held| held.ns)
+        let held = |group: &CountedGroup| MemoryHeld { limit: group.limit.clone(), ns: group.stalled_ns() };
+        self.groups.iter().filter(|group| group.reached.has_risen()).map(held).find(|held| held.ns > 0)
     }
 }
 
 impl CountedGroup {
     fn old(folder: &Path, stalls: &Path) -> Option<CountedGroup> {
-        let count = folder.join("memory.failcnt");
-        let reached = || Some((count.clone(), number_in(&count)?));
-        let file = folder.join("memory.limit_in_bytes");
-        bytes_in(&file).and_then(|_| CountedGroup::of(file, stalls.into(), Some(reached()?)))
+        let limit = MemoryLimit::set_in(folder.join("memory.limit_in_bytes"))?;
+        CountedGroup::of(limit, stalls.into(), ReachedCount::begin(folder.join("memory.failcnt"), "")?)
     }
 
     fn new(folder: &Path) -> Option<CountedGroup> {
-        // At `high` who allocates reclaims, and is slowed down; at `max` it waits for that.
-        let files = ["memory.high", "memory.max"].map(|name| folder.join(name));
-        let set = files.into_iter().filter(|file| bytes_in(file).is_some());
-        CountedGroup::of(set.min_by_key(|file| bytes_in(file))?, folder.join("memory.pressure"), None)
+        // At `high` the kernel slows down whatever allocates; at `max` it waits.
+        let limits =
+            ["high", "max"].map(|key| (MemoryLimit::set_in(folder.join(format!("memory.{key}"))), key));
+        let set = limits.into_iter().filter_map(|(limit, key)| Some((limit?, key)));
+        let (limit, key) = set.min_by_key(|(limit, _)| limit.bytes)?;
+        let reached = ReachedCount::begin(folder.join("memory.events.local"), key)?;
+        CountedGroup::of(limit, folder.join("memory.pressure"), reached)
     }
 
-    fn of(file: PathBuf, stalls: PathBuf, reached: Option<(PathBuf, u64)>) -> Option<CountedGroup> {
-        let limit = MemoryLimit { bytes: bytes_in(&file)?, file };
+    fn of(limit: MemoryLimit, stalls: PathBuf, reached: ReachedCount) -> Option<CountedGroup> {
         Some(CountedGroup { limit, stalled_us: stalled_us(&stalls)?, stalls, reached })
     }
 
     fn stalled_ns(&self) -> u64 {
-        let was_reached = |(file, before): &(PathBuf, u64)| number_in(file).is_some_and(|now| now > *before);
-        if self.reached.as_ref().is_some_and(|reached| !was_reached(reached)) {
-            return 0;
-        }
         stalled_us(&self.stalls).unwrap_or(0).saturating_sub(self.stalled_us) * 1000
+    }
+}
+
+impl ReachedCount {
+    fn begin(file: PathBuf, key: &'static str) -> Option<ReachedCount> {
+        let count = ReachedCount { file, key, before: 0 };
+        Some(ReachedCount { before: count.now()?, ..count })
+    }
+
+    fn now(&self) -> Option<u64> {
+        let text = fs::read_to_string(&self.file).ok()?;
+        text.lines().find_map(|line| line.strip_prefix(self.key)?.trim().parse().ok())
+    }
+
+    fn has_risen(&self) -> bool {
+        self.now().is_some_and(|now| now > self.before)
+    }
+}
+
+impl MemoryLimit {
+    fn set_in(file: PathBuf) -> Option<MemoryLimit> {
+        Some(MemoryLimit { bytes: bytes_in(&file)?, file })
     }
 }
 
 /// A limit that is set: version 2 has `max` else, version 1 a number above any memory.
 pub(super) fn bytes_in(file: &Path) -> Option<u64> {
-    number_in(file).filter(|bytes| *bytes < 1 << 62)
-}
-
-fn number_in(file: &Path) -> Option<u64> {
-    fs::read_to_string(file).ok()?.trim().parse().ok()
+    fs::read_to_string(file).ok()?.trim().parse().ok().filter(|bytes: &u64| *bytes < 1 << 62)
 }
 
 /// `total` of the line `some`: at least one waited.
@@ -165,11 +186,42 @@ mod tests {
             ("1048576\n", "67108864\n", Some("1.0 MiB, memory.high")),
         ] {
             write(root, &[("memory.pressure", &stalls(5)), ("memory.high", high), ("memory.max", max)]);
+            write(root, &[("memory.events.local", "low 0\nhigh 4\nmax 7\noom 0\n")]);
             let wait = MemoryWait { groups: CountedGroup::new(root).into_iter().collect() };
-            write(root, &[("memory.pressure", &stalls(6))]);
+            write(
+                root,
+                &[("memory.pressure", &stalls(6)), ("memory.events.local", "low 0\nhigh 5\nmax 8\n")],
+            );
             let words = wait.held().map(|held| held.limit.to_string());
             let expected = shown.map(|words| words.replace(", ", &format!(", {}/", root.display())));
             assert_eq!(words, expected);
+        }
+    }
+
+    /// The outer group's stalls have the inner one's in them; a group that stalled below its limit is short of the machine's
+    /// memory.
+    #[test]
+    fn the_innermost_group_that_reached_its_limit_is_named() {
+        let folder = tempfile::tempdir().expect("room");
+        let (outer, inner) = (folder.path().join("a"), folder.path().join("a/b"));
+        fs::create_dir_all(&inner).expect("room");
+        for (inner_max, outer_max, named) in [(8, 9, Some("b")), (7, 9, Some("a")), (7, 7, None)] {
+            for (group, bytes) in [(&inner, "67108864\n"), (&outer, "8589934592\n")] {
+                write(group, &[("memory.max", bytes), ("memory.events.local", "max 7\n")]);
+                write(group, &[("memory.pressure", &stalls(5))]);
+            }
+            let groups =
+                ControlGroups { unified: vec![inner.clone(), outer.clone()], ..ControlGroups::default() };
+            let wait = groups.begin_memory_wait();
+            for (group, max, us) in [(&inner, inner_max, 300), (&outer, outer_max, 400)] {
+                write(
+                    group,
+                    &[("memory.events.local", &format!("max {max}\n")), ("memory.pressure", &stalls(us))],
+                );
+            }
+            let file = wait.held().map(|held| held.limit.file);
+            let name = file.as_deref().and_then(Path::parent).and_then(Path::file_name);
+            assert_eq!(name.and_then(|name| name.to_str()), named, "{inner_max} {outer_max}");
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
     match (limited_by, detail.why) {
         (_, Why::RateLimit) => Cause::RateLimit,
         (LimitedBy::Source | LimitedBy::Sink, Why::SharedDevice) => Cause::SharedDevice,
-        (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, Why::CgroupLimit | Why::MemoryLimit) => {
+        (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, why) if why.is_group_limit() => {
             Cause::GroupLimit
         }
         (LimitedBy::Source | LimitedBy::Sink, Why::Pipe) => Cause::Pipe,

@@ -131,7 +131,7 @@ fn apart(parts: &[Part], shared_device: bool, ends: &CopyEnds) -> Vec<(PartName,
             _ => (part.name, part.bytes_per_second),
         })
         .collect();
-    settle_near_end(&mut speeds, ends);
+    settle_local_end(&mut speeds, ends);
     speeds
 }
 
@@ -166,7 +166,7 @@ fn remote_end<'parts>(parts: &'parts [Part], ends: &CopyEnds) -> Option<&'parts 
 }
 
 /// The end on this host with the network is no part of its own, unless it is slower than both by themselves.
-fn settle_near_end(speeds: &mut Vec<(PartName, f64)>, ends: &CopyEnds) {
+fn settle_local_end(speeds: &mut Vec<(PartName, f64)>, ends: &CopyEnds) {
     let end = if ends.is_push() { PartName::Source } else { PartName::Sink };
     let at = speeds.iter().position(|(name, _)| *name == PartName::Local);
     let slower = (0..speeds.len())
@@ -284,7 +284,7 @@ fn by_law(prediction: &Prediction, report: &Report) -> LimitedDetail {
         PartName::Chain => (&*detail.stage, detail.why),
     };
     // What the copy knows of the limit of a control group holds for that end.
-    let is_limited = detail.why == Why::CgroupLimit && detail.stage == stage;
+    let is_limited = detail.why.is_group_limit() && detail.stage == stage;
     let (why, setting) = if is_limited { (detail.why, detail.setting.clone()) } else { (why, String::new()) };
     LimitedDetail { stage: stage.into(), why, setting, ..detail.clone() }
 }

@@ -121,7 +121,7 @@ const ROWS: &[LimitRow] = &[
         what: "group's memory",
         limit: disks::group_memory,
         copies: &[(Local, Large), (Push, Large), (Pull, Large)],
-        right: &["sink/memory limit/WRITER", "sync/memory limit/WRITER"],
+        right: &["sink/memory limit/WRITER"],
         advice: RAISE_GROUP,
     },
     LimitRow {
