@@ -57,16 +57,16 @@ pub struct OpenSource<'open> {
     pub look: TimeLook,
     /// The folder that it was opened in, where it was not opened by its path.
     pub folder: Option<&'open Folder>,
-    /// All of it was read: stores through a mapping are a change. To look for them the kernel visits each cached page, 7.5 ms
-    /// a GiB.
-    pub is_whole: bool,
+    /// A part of it was read to be measured: then stores through a mapping are no change. To look for them the kernel visits
+    /// each cached page, 7.5 ms a GiB.
+    pub is_rehearsal: bool,
 }
 
 /// How an open source changed since it was opened, by its attributes, by those of its name, and by stores through a mapping.
 pub fn find_change(disk: &Disk, source: OpenSource<'_>) -> Result<Option<SourceChange>, Problem> {
-    let OpenSource { path, handle, before, look, folder, is_whole } = source;
+    let OpenSource { path, handle, before, look, folder, is_rehearsal } = source;
     let now = handle.meta().map_err(|errno| Problem::system(Operation::Stat, path, errno.0))?;
-    let was_stored_to = is_whole && mapped::was_stored_to(handle, &now);
+    let was_stored_to = !is_rehearsal && !look.is_in_memory && mapped::was_stored_to(handle, &now);
     // A name that is taken away or given to another file leaves its mark on the file (a name less, a new time of
     // attributes). So for the small files of trees, open for microseconds, the open file alone is asked.
     if folder.is_some() && !was_stored_to && now == (Meta { atime_ns: now.atime_ns, ..*before }) {
@@ -179,8 +179,10 @@ mod tests {
     #[test]
     fn each_change_has_its_own_words() {
         let before = meta(1, 10, 5, 5);
-        let (still, young) =
-            (TimeLook { tick_ns: 3, is_young: false }, TimeLook { tick_ns: 3, is_young: true });
+        let (still, young) = (
+            TimeLook { tick_ns: 3, ..TimeLook::default() },
+            TimeLook { tick_ns: 3, is_young: true, is_in_memory: false },
+        );
         for (now, named, look, words) in [
             (before, Some(before), still, None),
             (before, None, young, Some("was deleted")),
@@ -203,8 +205,10 @@ mod tests {
     #[test]
     fn where_size_and_time_are_the_same_anything_else_is_a_doubt() {
         let before = meta(1, 10, 5, 5);
-        let (still, young) =
-            (TimeLook { tick_ns: 3, is_young: false }, TimeLook { tick_ns: 3, is_young: true });
+        let (still, young) = (
+            TimeLook { tick_ns: 3, ..TimeLook::default() },
+            TimeLook { tick_ns: 3, is_young: true, is_in_memory: false },
+        );
         for (now, named, look, what) in [
             (meta(1, 10, 5, 6), before, still, ATTRIBUTES_MOVED),
             (meta(1, 10, 7, 7), before, still, TIME_JITTERS),

@@ -90,7 +90,7 @@ impl FileCalls for Handle {
 
     fn cached_fraction(&self, size_bytes: u64) -> Option<f64> {
         match self {
-            Handle::Os(file) => datapump_engine::os::linux::cached_fraction(file, size_bytes),
+            Handle::Os(file) => datapump_engine::os::linux::cached_estimate(file, size_bytes),
             Handle::Sim(_) => None,
         }
     }

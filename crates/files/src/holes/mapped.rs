@@ -2,8 +2,7 @@
 //! time after it was written back, so that stores into pages that are dirty already go unnoticed.
 //!
 //! So dirty pages are written back, and thereby write-protected, before a source is read: what is stored later changes
-//! the times. A file system in memory has no write-back (a look at each page of 4 GiB takes 30 ms there, and tells nothing) and
-//! files below 1 MiB are not worth the calls: there the gap stays.
+//! the times. tmpfs has no write-back and files below 1 MiB are not worth the calls: there the gap stays.
 //!
 //! Must not know: where the copy goes, what the times are compared with.
 
@@ -11,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datapump_engine::Handle;
 
-use crate::disk::{FileCalls, FileKind, Meta, Outcome, kind};
+use crate::disk::{FileCalls, FileKind, Meta, Outcome};
 
 /// What happened to such a source.
 pub const STORED_TO: &str = "was written to through a mapping";
@@ -27,7 +26,7 @@ const ROUNDS_MAX: u32 = 3;
 pub fn believed(handle: &Handle, meta: Meta, stop: &AtomicBool) -> Outcome<Meta> {
     let mut before = meta;
     for _ in 0..ROUNDS_MAX {
-        if !is_watched(handle, &before) || !write_back(handle, before.size_bytes, stop) {
+        if !is_watched(&before) || !write_back(handle, before.size_bytes, stop) {
             break;
         }
         let now = handle.meta()?;
@@ -47,7 +46,7 @@ pub fn was_stored_to(handle: &Handle, meta: &Meta) -> bool {
 
 /// Whether pages of a range were stored to, for callers that look often: the kernel visits each page that is cached.
 pub fn was_stored_within(handle: &Handle, meta: &Meta, at: u64, len: u64) -> bool {
-    if !is_watched(handle, meta) || !handle.has_dirty_pages(at, len) {
+    if !is_watched(meta) || !handle.has_dirty_pages(at, len) {
         return false;
     }
     write_back(handle, meta.size_bytes, &AtomicBool::new(false));
@@ -55,9 +54,8 @@ pub fn was_stored_within(handle: &Handle, meta: &Meta, at: u64, len: u64) -> boo
     !handle.has_dirty_pages(at, len) || is_other()
 }
 
-fn is_watched(handle: &Handle, meta: &Meta) -> bool {
-    let is_of_use = meta.kind == FileKind::Regular && meta.size_bytes >= MIN_BYTES;
-    is_of_use && !kind::is_in_memory(handle.room().magic)
+fn is_watched(meta: &Meta) -> bool {
+    meta.kind == FileKind::Regular && meta.size_bytes >= MIN_BYTES
 }
 
 /// False if it was stopped.

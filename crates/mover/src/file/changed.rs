@@ -26,8 +26,8 @@ pub fn find_change(run: &MoverRun<'_>, original: &Original) -> Result<Option<Sou
     let Original { path, held, meta: before, look, folder, .. } = original;
     match held {
         Held::Here(handle) => {
-            let (look, folder, is_whole) = (*look, folder.as_ref(), !closing::is_rehearsal(run));
-            let source = OpenSource { path, handle, before, look, folder, is_whole };
+            let (look, folder, is_rehearsal) = (*look, folder.as_ref(), closing::is_rehearsal(run));
+            let source = OpenSource { path, handle, before, look, folder, is_rehearsal };
             identity::find_change(&run.settings.platform.disk, source)
         }
         Held::There(file) => file.find_change(original),

@@ -65,7 +65,7 @@ impl Elsewhere for HeldStripe {
         for (path, handle, before, look) in self.files() {
             let change = find_change(
                 &self.disk,
-                OpenSource { path, handle, before, look, folder: None, is_whole: true },
+                OpenSource { path, handle, before, look, folder: None, is_rehearsal: false },
             )?;
             let named = |words| format!("has a member '{}' that {words}", shown_path(path));
             match change {
