@@ -22,8 +22,8 @@ use crate::args::watch::WatchArguments;
 /// they allow together, with the interval that contains 9 of 10 copies. Then copies as `pump copy` does, and compares.
 /// For the part that limits the copy it measures what might help. A copy that is too short to explain is repeated. All
 /// this adds half a minute at most, unless a single call to a disk or to another host takes longer; a part for which
-/// there is no time is named. It writes at most 4 GiB or one twentieth of the free bytes into unnamed temporary
-/// files in the target's folder. Nothing is measured if the copy would be refused.
+/// there is no time is named. It writes at most 4 GiB or one twentieth of the free bytes (in memory, one twentieth at a
+/// time) into unnamed temporary files in the target's folder. Nothing is measured if the copy would be refused.
 ///
 /// With --pid it copies nothing, and says what limits a program that runs already.
 #[derive(Debug, Args)]

@@ -173,7 +173,7 @@ fn a_report_tells_of_both_hosts() {
         assert!(network.connections > 0 && network.sent_segments > 0, "{name}: {network:?}");
         assert!(network.rtt_us > 0, "{name}: {network:?}");
         assert!(network.sealing_ns > 0 && network.opening_ns > 0, "{name}: {network:?}");
-        let cpu = report.cpu_remote.expect("the other side told");
+        let cpu = report.cpu_remote.expect("the other side reports it");
         assert!(cpu.total_ns() > 0, "{name}: {cpu:?}");
         let detail = &report.limited_detail;
         assert!(

@@ -133,7 +133,11 @@ fn explain_in_time(case: &Case, mover: Mover<'_>, clock: ExplainClock<'_>, tell:
     let cause = advice::cause(limited_by, &limited_detail, &report);
     let gains = tried(&bench, &parts, cause, &report, tell);
     let advice = match gains {
-        Some(gains) => advice::advise(cause, &case.options, &report, prediction.as_ref(), &gains),
+        Some(gains) => {
+            // The advice is about what was found, of which the copy alone may have another account.
+            let found = Report { limited_by, limited_detail: limited_detail.clone(), ..report.clone() };
+            advice::advise(cause, &case.options, &found, prediction.as_ref(), &gains)
+        }
         None => Advice::none(cause),
     };
     let explained = Explained {

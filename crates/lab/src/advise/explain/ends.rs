@@ -77,7 +77,7 @@ impl CopyEnds {
         let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
         let copy_bytes = match (source, case.sources.first()) {
             (End::File(bytes), _) => Some(bytes),
-            (End::Empty, Some(Place::Path(path))) if !is_made_up(path) => Some(0),
+            (End::Empty, Some(Place::Path(path))) if !size_may_lie(path) => Some(0),
             (_, Some(Place::Null { bytes, .. })) => *bytes,
             _ => None,
         };
@@ -171,9 +171,10 @@ fn sink_of(place: &Place) -> End {
     }
 }
 
-/// Whether the kernel makes the file up as it is read: then its size says nothing.
-fn is_made_up(path: &Path) -> bool {
-    rustix::fs::statfs(path).map_or(true, |system| kind::is_made_up(system.f_type as u64))
+/// Whether a size may say nothing: of a file that the kernel or a daemon (FUSE) makes up as it is read.
+fn size_may_lie(path: &Path) -> bool {
+    let may_lie = |magic| kind::is_made_up(magic) || kind::sizes_may_lie(magic);
+    rustix::fs::statfs(path).map_or(true, |system| may_lie(system.f_type as u64))
 }
 
 fn is_special(meta: &std::fs::Metadata) -> bool {

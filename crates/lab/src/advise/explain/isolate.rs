@@ -16,6 +16,7 @@ use super::part::{Part, PartName, Slice};
 use super::timer::limited;
 use super::{Case, ExplainClock, MoveOutcome, MoveUse, Mover};
 use crate::session::quiet::nearest_there;
+use datapump_files::devices::control_groups::ControlGroups;
 use datapump_files::disk::kind;
 
 /// The bare pump needs no device to come to speed.
@@ -244,7 +245,9 @@ impl<'case> Bench<'case> {
             let job = Job::copy(vec![ends.0], ends.1).options(options).stop(stop);
             (self.mover)(job, MoveUse::Part)
         });
-        self.remote_free_bytes.set(moved.report.rehearsal_free_bytes.or(self.remote_free_bytes.get()));
+        // A part that goes to null there says nothing of the target.
+        let free_bytes = moved.report.rehearsal_free_bytes.filter(|_| self.writes(name));
+        self.remote_free_bytes.set(free_bytes.or(self.remote_free_bytes.get()));
         moved
     }
 }
@@ -281,8 +284,11 @@ fn is_in_memory(path: &Path) -> bool {
     magic.is_ok_and(kind::is_in_memory)
 }
 
-/// Free bytes of the file system that a path is to be on.
+/// Free bytes of the file system that a path is to be on. Files in memory count for the limit of the control group, whose
+/// processes are killed beyond it.
 fn free_bytes(path: &Path) -> u64 {
     let room = rustix::fs::statvfs(nearest_there(path));
-    room.map_or(0, |room| room.f_bavail.saturating_mul(room.f_frsize))
+    let free = room.map_or(0, |room| room.f_bavail.saturating_mul(room.f_frsize));
+    let limit = is_in_memory(path).then(|| ControlGroups::of_this_process().memory_bytes());
+    free.min(limit.flatten().unwrap_or(u64::MAX))
 }

@@ -65,8 +65,9 @@ fn within(prediction: &Prediction) -> String {
 /// What people read: the whole, unless the copy was too short to say anything.
 pub(super) fn page(explained: &Explained, case: &Case) -> String {
     match &explained.repeated {
-        Some(Repeated { why_not: Some(_), .. }) if moved_nothing(explained) => {
-            "This copy moved nothing; explain the copy of a file that needs some seconds.".into()
+        Some(Repeated { why_not: Some(_), .. }) if moved_no_bytes(explained) => {
+            let what = if explained.report.bytes > 0 { " (the file system shares them)" } else { "" };
+            format!("This copy moved no bytes{what}; explain the copy of a file that needs some seconds.")
         }
         Some(Repeated { why_not: Some(why), times, elapsed_ns }) if !is_null(case) => {
             let took = time_words(explained.report.elapsed_ns);
@@ -118,14 +119,14 @@ fn advice(explained: &Explained) -> String {
     if words.is_empty() { String::new() } else { format!("{words}.") }
 }
 
-fn moved_nothing(explained: &Explained) -> bool {
+fn moved_no_bytes(explained: &Explained) -> bool {
     explained.observed_bytes_per_second == 0.0
 }
 
 /// From null to null what counts is a request.
 fn pace(explained: &Explained, case: &Case) -> String {
-    if moved_nothing(explained) {
-        "moved nothing".into()
+    if moved_no_bytes(explained) {
+        "moved no bytes".into()
     } else if is_null(case) {
         format!("took {:.0} ns a request", explained.report.ns_per_request())
     } else {
@@ -143,7 +144,7 @@ fn limit(explained: &Explained) -> String {
     let because = if *why == Why::Untold { String::new() } else { format!(" ({why})") };
     match explained.limited_by {
         LimitedBy::Balanced => format!(", with no single bottleneck{because}"),
-        LimitedBy::Unknown if moved_nothing(explained) => String::new(),
+        LimitedBy::Unknown if moved_no_bytes(explained) => String::new(),
         LimitedBy::Unknown => match explained.error_percent {
             Some(error) => format!("; its bottleneck is unclear: the baselines disagree ({error:.0} %)"),
             None => "; its bottleneck is unclear".into(),
@@ -384,8 +385,13 @@ mod tests {
         let nothing = explained(0.0, LimitedBy::Unknown, LimitedBy::Unknown, Report::default());
         let advice = Advice { words: String::new(), ..nothing.advice.clone() };
         let nothing = Explained { repeated, prediction: None, advice, parts: Vec::new(), ..nothing };
-        assert!(page(&nothing, &file).starts_with("This copy moved nothing; explain"));
-        assert_eq!(paragraph(&nothing, &file), "The copy moved nothing.");
+        assert!(page(&nothing, &file).starts_with("This copy moved no bytes; explain"));
+        assert_eq!(paragraph(&nothing, &file), "The copy moved no bytes.");
+        let shared = Explained { report: Report { bytes: 5, ..Report::default() }, ..nothing };
+        assert!(
+            page(&shared, &file)
+                .starts_with("This copy moved no bytes (the file system shares them); explain")
+        );
         let few = Part { cpu_ns_per_byte: 9_590_000.0, ..part(PartName::Source, 1.0) };
         assert!(alone(&few).ends_with("KiB/s"), "{}", alone(&few));
     }

@@ -171,7 +171,8 @@ struct FirstSpeed {
 /// How fast a part is at first.
 fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSpeed, String> {
     let most = bench.ends.bytes().unwrap_or(u64::MAX).max(1);
-    let room = || if bench.writes(name) { bench.may_write() / SHARES } else { u64::MAX };
+    let room =
+        || if bench.writes(name) { (bench.may_write() / SHARES).min(bench.slice_max()) } else { u64::MAX };
     let check_room = || {
         let is_enough = room() >= LITTLE_BYTES.min(most);
         if is_enough { Ok(()) } else { Err(alone(name, "too little free space")) }

@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// A slice that is cut off has no problem to tell.
+    /// A slice that is cut off has no problem.
     #[test]
     fn a_repetition_that_is_stopped_had_no_time() {
         let case = Case {
