@@ -237,13 +237,6 @@ const ROWS: &[LimitRow] = &[
         advice: &["--socket-buffer"],
     },
     LimitRow {
-        what: "one request at a time",
-        limit: paths::distance,
-        copies: &[(Push, File), (Pull, File)],
-        right: &["network/round trips/*"],
-        advice: &["--source-depth", "--connections"],
-    },
-    LimitRow {
         what: "rate limit",
         limit: hosts::rate_limit,
         copies: &[(Local, File), (Local, Tree), (Push, File), (Pull, File), (Pull, Tree), (SshPush, File)],

@@ -83,13 +83,3 @@ pub(super) fn small_buffers(bench: &Bench, _: CopyWay, state: LimitState) -> Opt
     let flags = if state == LimitState::On { vec!["--socket-buffer", "64KiB"] } else { Vec::new() };
     Some(Scene { flags, ..scene })
 }
-
-/// One request at a time over a long way.
-pub(super) fn distance(bench: &Bench, _: CopyWay, state: LimitState) -> Option<Scene> {
-    let scene = laid(bench, &DISTANT, &[])?;
-    let mut flags = vec!["--connections", "1", "--request-size", "256KiB"];
-    if state == LimitState::On {
-        flags.extend(["--source-depth", "1"]);
-    }
-    Some(Scene { flags, ..scene })
-}
