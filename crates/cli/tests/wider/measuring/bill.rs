@@ -10,8 +10,9 @@ use serde_json::Value;
 
 /// How far the two may be apart: the goal of the issue.
 const APART_MAX: f64 = 0.03;
-/// The program's start and end, which no bill has.
-const START_SECONDS_MAX: f64 = 0.02;
+/// The program's start and end, which no bill has: 10 ms, and 40 to 55 in 8 of 20 runs behind rows that left GiB in the page cache (of
+/// builds of before as well; by itself it is 10 in 15 of 15).
+const START_SECONDS_MAX: f64 = 0.06;
 
 /// A control group of its own, gone when dropped.
 struct Group(PathBuf);
@@ -98,7 +99,7 @@ fn the_bill_agrees_with_what_the_system_counts() {
         ("workers of io_uring", &["--engine=uring", "--direct=never", "--sync=none", "null:2GiB", "b"]),
         ("threads", &["--engine=threads", "--direct=never", "--sync=none", "null:4GiB", "c"]),
         ("requests that wait for no other", &["--engine=inline", "--direct=never", "c", "d"]),
-        ("small requests", &["--engine=uring", "--request-size=4KiB", "null:4GiB", "null:"]),
+        ("small requests", &["--engine=uring", "--request-size=4KiB", "null:16GiB", "null:"]),
     ] {
         let Some(group) = Group::new("local") else { return };
         let words = [&["copy", "--json", "--bill"], words].concat();
