@@ -10,8 +10,8 @@ use serde_json::Value;
 
 /// How far the two may be apart: the goal of the issue.
 const APART_MAX: f64 = 0.03;
-/// The program's start and end, which no bill has: 10 ms, and 40 to 55 in 8 of 20 runs behind rows that left GiB in the page cache (of
-/// builds of before as well; by itself it is 10 in 15 of 15).
+/// The program's start and end, which no bill has: 10 ms, and 40 to 55 in 8 of 20 runs behind rows that left GiB in the
+/// page cache (of builds of before as well; by itself it is 10 in 15 of 15).
 const START_SECONDS_MAX: f64 = 0.06;
 
 /// A control group of its own, gone when dropped.
