@@ -60,7 +60,9 @@ fn is_stored(report: &Value) {
         let (low, high) = (figure(&format!("{name}_low")), figure(&format!("{name}_high")));
         assert!((low..=high).contains(&figure(name)), "{name}: {report}");
         let stored = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
-        assert_eq!(stored.and_then(|word| word.parse().ok()), report[name].as_f64(), "{text}");
+        let stored: f64 = stored.and_then(|word| word.parse().ok()).expect("a number");
+        // The parser of JSON may be off by one in the last digit.
+        assert!((stored / figure(name) - 1.0).abs() < 1e-12, "{name}: {report}, {text}");
     }
     let rounds = text.lines().filter(|line| line.starts_with("round ")).count() as u64;
     assert!(report["rounds"] == rounds && rounds >= 3, "{report}");
