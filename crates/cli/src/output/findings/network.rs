@@ -234,13 +234,13 @@ mod tests {
             link: Some(LinkFacts { gro: Some(false), tso: Some(true), ..LinkFacts::default() }),
             ..HostSettings::default()
         };
-        let far = PathNeeds { is_long: true, ..PathNeeds::default() };
+        let long = PathNeeds { is_long: true, ..PathNeeds::default() };
         let hole = PathNeeds { is_black_hole: true, ..PathNeeds::default() };
         let loses = PathNeeds { loses: true, ..PathNeeds::default() };
         for (name, needs, command) in [
-            ("congestion", far, "=cubic"),
+            ("congestion", long, "=cubic"),
             ("congestion", loses, "sudo sysctl -w net.ipv4.tcp_congestion_control=bbr"),
-            ("idle restart", far, "tcp_slow_start_after_idle=0"),
+            ("idle restart", long, "tcp_slow_start_after_idle=0"),
             ("MTU probing", hole, "tcp_mtu_probing=1"),
             ("offloads", PathNeeds::default(), "ethtool -K DEVICE"),
         ] {
@@ -252,8 +252,8 @@ mod tests {
             assert!(one(&facts, PathNeeds::default(), name).good, "{name}");
         }
         let paced = HostSettings { congestion: text("bbr"), ..facts };
-        assert!(!one(&paced, far, "queue").good && one(&paced, loses, "congestion").good);
-        let queue = one(&paced, far, "queue").command.expect("it says how");
+        assert!(!one(&paced, long, "queue").good && one(&paced, loses, "congestion").good);
+        let queue = one(&paced, long, "queue").command.expect("it says how");
         assert!(
             queue.contains("default_qdisc=fq") && !queue.contains("tc "),
             "no queue is replaced: {queue}"
