@@ -356,8 +356,8 @@ fn is_billed(report: &Report, row: &str) {
     let kernel = bill.stages.iter().filter(|it| it.stage == CpuStage::KernelThreads);
     let processes_s = bill.cpu_seconds_total - kernel.map(|it| it.cpu_seconds).sum::<f64>();
     let remote_host = report.cpu_remote.unwrap_or_default();
-    let told_ns = [report.cpu, remote_host].map(|cpu| cpu.total_ns()).iter().sum::<u64>();
-    let apart_s = processes_s - told_ns as f64 / 1e9;
+    let reported_ns = [report.cpu, remote_host].map(|cpu| cpu.total_ns()).iter().sum::<u64>();
+    let apart_s = processes_s - reported_ns as f64 / 1e9;
     assert!(
         apart_s.abs() < 20e-6 || (apart_s > 0.0 && bill.measured_by.contains("lags")),
         "{apart_s}: {row}"

@@ -45,7 +45,7 @@ use datapump_core::units::bytes_words;
 /// A rehearsal takes no more than this: what is measured is seldom longer than seconds.
 pub const REHEARSAL_BYTES_MAX: u64 = 2 << 30;
 /// A rehearsal takes one in so many of the bytes that are free: 5 %.
-const REHEARSAL_FREE_PARTS: u64 = 20;
+pub const REHEARSAL_FREE_PARTS: u64 = 20;
 
 /// Where a target is until it has its name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -52,7 +52,7 @@ impl LimitedDetail {
         LimitedDetail { host, stage: stage.into(), why, waited_ns, of_ns, setting: String::new() }
     }
 
-    /// Of a wait for a disk: a limit of a control group is behind it, as it is set.
+    /// A limit of a control group, as it is set, is behind a wait for a disk.
     #[must_use]
     pub fn with_limit(self, why: Why, setting: &str) -> LimitedDetail {
         LimitedDetail { why, setting: setting.into(), ..self }

@@ -114,7 +114,7 @@ fn too_much_is_known_with_what_may_be_used() {
     }
 }
 
-/// A caller on another host learns by the report how much is free there; a copy tells nothing of it.
+/// A caller on another host learns by the report how much is free there; a copy does not report it.
 #[test]
 fn a_rehearsal_says_how_much_is_free() {
     let (here, there) = (tempfile::tempdir().expect("room"), tempfile::tempdir().expect("room"));

@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Of a GiB its first window alone, and of what is no window nothing.
+    /// The first window of a GiB is seen alone, and bytes outside of a window are not.
     #[test]
     fn a_long_file_is_looked_at_in_windows() {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a temporary file");

@@ -27,7 +27,7 @@ impl fmt::Display for MemoryLimit {
     }
 }
 
-/// What was counted of a group that has a limit, when the look at it began.
+/// A group that has a limit, with its counts at the start.
 #[derive(Clone, Debug)]
 struct CountedGroup {
     limit: MemoryLimit,
@@ -81,7 +81,7 @@ impl MemoryWait {
 impl CountedGroup {
     fn old(folder: &Path, stalls: &Path) -> Option<CountedGroup> {
         let limit = MemoryLimit::set_in(folder.join("memory.limit_in_bytes"))?;
-        CountedGroup::of(limit, stalls.into(), ReachedCount::begin(folder.join("memory.failcnt"), "")?)
+        CountedGroup::begin(limit, stalls.into(), ReachedCount::begin(folder.join("memory.failcnt"), "")?)
     }
 
     fn new(folder: &Path) -> Option<CountedGroup> {
@@ -91,10 +91,10 @@ impl CountedGroup {
         let set = limits.into_iter().filter_map(|(limit, key)| Some((limit?, key)));
         let (limit, key) = set.min_by_key(|(limit, _)| limit.bytes)?;
         let reached = ReachedCount::begin(folder.join("memory.events.local"), key)?;
-        CountedGroup::of(limit, folder.join("memory.pressure"), reached)
+        CountedGroup::begin(limit, folder.join("memory.pressure"), reached)
     }
 
-    fn of(limit: MemoryLimit, stalls: PathBuf, reached: ReachedCount) -> Option<CountedGroup> {
+    fn begin(limit: MemoryLimit, stalls: PathBuf, reached: ReachedCount) -> Option<CountedGroup> {
         Some(CountedGroup { limit, stalled_us: stalled_us(&stalls)?, stalls, reached })
     }
 

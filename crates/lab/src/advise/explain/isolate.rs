@@ -16,6 +16,7 @@ use super::part::{Part, PartName, Slice};
 use super::timer::limited;
 use super::{Case, ExplainClock, MoveOutcome, MoveUse, Mover};
 use crate::session::quiet::nearest_there;
+use datapump_files::commit::REHEARSAL_FREE_PARTS;
 use datapump_files::devices::control_groups::ControlGroups;
 use datapump_files::disk::kind;
 
@@ -31,8 +32,7 @@ const NULL_BYTES: u64 = 160 << 30;
 const BEGIN_STEP: u64 = 64 << 20;
 /// Bytes written in all besides the copy: six slices of a copy of 400 MiB; one in twenty of the free bytes at most.
 pub(super) const WRITES_MAX: u64 = 4 << 30;
-const FREE_PARTS: u64 = 20;
-/// In all to a host that does not say how much is free there, as an older version: it bounds each slice alone.
+/// Bytes written in all to a host that does not report its free bytes, as an older version: it bounds each slice alone.
 const WRITES_MAX_UNKNOWN: u64 = 256 << 20;
 
 /// What of the user's options is part of how fast a part is.
@@ -253,7 +253,7 @@ impl<'case> Bench<'case> {
 }
 
 fn share(free_bytes: u64) -> u64 {
-    free_bytes / FREE_PARTS
+    free_bytes / REHEARSAL_FREE_PARTS
 }
 
 /// A part that failed says why; one that was stopped at its limit did what it should.

@@ -34,18 +34,18 @@ pub enum PartName {
 
 impl PartName {
     /// The limit of a copy that this part limits; `told` is what the copy says itself.
-    pub(super) fn limit(self, told: LimitedBy) -> LimitedBy {
+    pub(super) fn limit(self, by_copy: LimitedBy) -> LimitedBy {
         match self {
             PartName::Pump => LimitedBy::Cpu,
             PartName::Source | PartName::RateLimit => LimitedBy::Source,
             PartName::Network => LimitedBy::Network,
             PartName::Sink => LimitedBy::Sink,
-            PartName::Together if told == LimitedBy::Source => told,
+            PartName::Together if by_copy == LimitedBy::Source => by_copy,
             PartName::Together => LimitedBy::Sink,
-            PartName::Local if told == LimitedBy::Network => told,
+            PartName::Local if by_copy == LimitedBy::Network => by_copy,
             PartName::Local => LimitedBy::Cpu,
             // No part alone is as slow; the copy knows what it waited for.
-            PartName::Chain => told,
+            PartName::Chain => by_copy,
         }
     }
 

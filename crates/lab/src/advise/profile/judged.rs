@@ -169,7 +169,7 @@ impl CopyPrediction {
         for (&size, rows) in copies {
             let predicted = Predicted::of(&parts.forecast(&chain, size)?, self.figure);
             let values = values_by_round(rows, self.figure, parts.cpu_by);
-            let errors = Errors::of(&values, &predicted);
+            let errors = Errors::from_values(&values, &predicted);
             let of_values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
             lines.push(JudgedFigure {
                 request_size_bytes: Some(size),
@@ -231,7 +231,7 @@ fn values_by_round<'rows>(
 }
 
 impl Errors {
-    fn of(values: &[(SessionRound<'_>, f64)], predicted: &Predicted) -> Errors {
+    fn from_values(values: &[(SessionRound<'_>, f64)], predicted: &Predicted) -> Errors {
         // Beside a prediction that is not positive no error is large enough.
         let error = |observed: f64, predicted: f64| {
             relative_error_percent(observed, predicted).map_or(f64::INFINITY, f64::abs)
@@ -313,7 +313,7 @@ mod tests {
         let rounds = (0..12).map(|round| (SessionRound { session: "a", seed: 1, round }, 1.0));
         let values: Vec<_> = rounds.collect();
         for value in [-1.0, 0.0, f64::NAN] {
-            let errors = Errors::of(&values, &Predicted { value, interval: None });
+            let errors = Errors::from_values(&values, &Predicted { value, interval: None });
             let judged = errors.judged(&what, true);
             assert!(!judged.holds && judged.n == 12, "{value}: {judged:?}");
         }

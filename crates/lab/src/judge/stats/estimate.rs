@@ -198,7 +198,7 @@ pub fn next_factors(values: &[f64], inside: f64) -> Option<[f64; 2]> {
 /// How far from the mean of these values, which are normal, the next one lies at most with the probability `inside`. The
 /// mean is uncertain, too: it is that of `worth` independent values. `None` below three values.
 ///
-/// Of n independent values with the standard deviation s: t(n - 1) × s × √(1 + 1/n) (Hahn and Meeker, Statistical
+/// With n independent values and the standard deviation s: t(n - 1) × s × √(1 + 1/n) (Hahn and Meeker, Statistical
 /// Intervals, 1991, 4.7).
 pub fn next_half_width(values: &[f64], worth: f64, inside: f64) -> Option<f64> {
     let deviation = super::standard_deviation(values).filter(|_| values.len() >= ESTIMATE_VALUES_MIN)?;

@@ -103,7 +103,7 @@ fn names_wait_ns(given: &SenderStats) -> u64 {
     given.names_ns.unwrap_or(0).saturating_sub(process_ns(given))
 }
 
-/// What the sender's process computed, where it reports that.
+/// CPU time of the sender's process, where it reports that.
 fn process_ns(given: &SenderStats) -> u64 {
     given.user_ns.unwrap_or(0) + given.system_ns.unwrap_or(0)
 }

@@ -142,7 +142,7 @@ fn together(reports: &[Report]) -> Report {
     }
 }
 
-/// What the account of all copies says of the one that is reported: the same share of its time, which goes with all else
+/// The account of all copies, for the one that is reported: the same share of its time, which goes with all else
 /// that its report has.
 pub(in crate::advise::explain) fn of_copy(detail: LimitedDetail, copy: &Report) -> LimitedDetail {
     let of_ns = copy.limited_detail.of_ns;

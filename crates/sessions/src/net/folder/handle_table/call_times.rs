@@ -14,7 +14,7 @@ pub(super) struct CallTimes {
     names: AtomicU64,
     /// Without what the thread computed meanwhile.
     reads: AtomicU64,
-    /// What threads without a lane computed while they read.
+    /// CPU time of threads without a lane while they read.
     sums_cpu: AtomicU64,
 }
 

@@ -79,7 +79,7 @@ impl HandleTable {
         self.times.read(|| self.read_small_again(given, block, head))
     }
 
-    /// The same of one that may have changed.
+    /// Reads a small file again, which may have changed.
     pub(super) fn read_small_again(
         &self,
         given: &GivenFile,
