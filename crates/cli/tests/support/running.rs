@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::home::{Home, Outcome, status};
 
@@ -112,8 +112,11 @@ impl Running {
         eventually("a temporary file", || has_temporary(folder) || self.has_ended());
     }
 
-    pub fn has_ended(&mut self) -> bool {
-        self.child.try_wait().expect("the child can be waited for").is_some()
+    /// Whether it is over. Its status is left where it is: until [`Running::end`] its number belongs to no other process,
+    /// and a signal behind its end is one that it does not see, whatever the host was busy with in between.
+    pub fn has_ended(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(self.pid()), look).expect("the child can be waited for").is_some()
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
@@ -122,9 +125,11 @@ impl Running {
     }
 
     pub fn signal(&self, signal: Signal) {
-        let number = i32::try_from(self.child.id()).ok();
-        let pid = number.and_then(Pid::from_raw).expect("a process has a number");
-        kill_process(pid, signal).expect("the process is ours and not waited for yet");
+        kill_process(self.pid(), signal).expect("the process is ours and not waited for yet");
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
     }
 
     /// Waits for the end.
