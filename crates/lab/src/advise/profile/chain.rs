@@ -51,10 +51,6 @@ const SINK: &str = "disk_sink";
 const BOTH: &str = "disk_both";
 /// The sides of a copy between two hosts, each with its disk and a null end on the other host.
 const SIDES: [&str; 2] = ["sender", "receiver"];
-/// Lanes of a copy between two hosts. While one copies bytes into or out of its connection it posts nothing to the disk,
-/// so that its share of the disk's queue waits for as long.
-const NETWORK_LANES: f64 = 2.0;
-
 /// A value, and between which factors of it nine of ten copies are.
 #[derive(Clone, Copy, Debug)]
 struct Forecast {
@@ -157,6 +153,17 @@ impl<'profile> Chain<'profile> {
         saved_us * 1000.0 / self.size as f64
     }
 
+    /// Seconds for a byte that the network adds to a disk's: by so much a source is slower that sends than one that is read
+    /// alone, as its loop posts nothing to the disk while it copies bytes into its connection. A profile without a
+    /// sender has disk and network in turn.
+    fn added_by_network(&self, source: &Component, network_bytes_per_s: f64) -> f64 {
+        let seconds = |part: &Component| 1.0 / part.speed(self.size);
+        match self.profile.component(SIDES[0]) {
+            Some(sender) => (seconds(sender) - seconds(source)).max(0.0),
+            None => 1.0 / network_bytes_per_s,
+        }
+    }
+
     fn slowest(&self, cpu: Forecast) -> (String, Forecast) {
         let speed = |part: &Component| {
             let next = part.nearest(self.size).and_then(|size| size.bytes_per_second_next);
@@ -174,7 +181,7 @@ impl<'profile> Chain<'profile> {
             };
             let both = self.profile.component(BOTH).map_or_else(in_turns, speed);
             let behind = |network: Forecast| Forecast {
-                value: serial_bytes_per_s(both.value, network.value * NETWORK_LANES),
+                value: 1.0 / (1.0 / both.value + self.added_by_network(read, network.value)),
                 next: both.next,
             };
             speeds.push(("disk", network.map_or(both, behind)));

@@ -77,8 +77,8 @@ fn a_chain_costs_the_sum_of_its_parts_and_is_as_fast_as_the_slowest() {
             "disk_source,pump,network,pump,disk_sink",
             MIB,
             "disk",
-            // And half of the time that the network takes.
-            1.0 / (1e-9 + 0.125e-9),
+            // No sender was measured: disk and network in turn.
+            1.0 / (1e-9 + 0.25e-9),
             0.36 + (23.0 - 0.04) * 1000.0 / request,
         ),
         ("pump,disk_sink", 2 * MIB, "disk_sink", 1.5e9, 0.04 + 10.0 * 1000.0 / (2.0 * request)),
@@ -99,6 +99,20 @@ fn a_chain_costs_the_sum_of_its_parts_and_is_as_fast_as_the_slowest() {
     assert!((speed(&better) / 1e9 - 1.0).abs() < 1e-3, "in turns, by an older profile");
     let error = profile.forecast(&chain("disk_source,tape"), MIB).expect_err("unknown").to_string();
     assert!(error.contains("no component 'tape'") && error.contains("disk_sink"), "{error}");
+}
+
+/// What a network adds to a copy on one disk is what it adds to a source; nothing where a sender was faster by noise.
+#[test]
+fn a_network_slows_a_copy_by_as_much_as_its_sender() {
+    let words = chain("disk_source,pump,network,pump,disk_sink");
+    for (sender, seconds_per_byte) in [(2e9, 1e-9 + 0.5e-9 - 1e-9 / 3.0), (3.5e9, 1e-9)] {
+        let sides = SIZES_HERE.map(|size| with_sides(row("sender", size, 0.1, 1.0, sender, ""), 0.5));
+        let all: Vec<Row> = rows().into_iter().chain(sides).collect();
+        let made = of_rows(&all, Path::new("."), None).expect("in order");
+        let got = made.forecast(&words, MIB).expect("known");
+        assert_eq!(got.bottleneck, "disk");
+        assert!((got.bytes_per_second * seconds_per_byte - 1.0).abs() < 1e-3, "{sender}: {got:?}");
+    }
 }
 
 /// Statement S29: Cb and Cr of a forecast are the sums of the stored parts, each pump once. A forecast by the line at
@@ -301,7 +315,7 @@ fn round_of_parts_and_copies(size: &str, more: f64) -> Vec<Row> {
         waiting(run("sink", 0.04, 10.0, 1.5e9), 0.5),
         run("both", 0.05, 15.0, 1e9),
         waiting(run("copy", 0.06 * more, local * more, 1e9), 0.5),
-        with_sides(run("sender", SENDER.0 + 0.1, SENDER.1, 2e9), 0.1 / (sender + 0.1)),
+        with_sides(run("sender", SENDER.0 + 0.1, SENDER.1, 12e9 / 7.0), 0.1 / (sender + 0.1)),
         with_sides(run("receiver", RECEIVER.0 + 0.1, RECEIVER.1, 1e9), receiver / (receiver + 0.1)),
         with_sides(remote, receiver / (sender + receiver)),
     ]
