@@ -2,6 +2,7 @@
 //! that the program has. Nothing is measured here.
 
 mod host;
+mod network;
 mod paced;
 
 use std::collections::BTreeSet;
