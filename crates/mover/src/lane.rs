@@ -215,7 +215,7 @@ impl<'run> Lane<'run> {
             waits: self.performer.waits,
             engine: self.asked,
             source_depth,
-            done_ns: now.elapsed_ns,
+            done_ns: self.run.settings.platform.clock.now_ns(),
             time: now.since(self.began),
         }
     }
@@ -254,9 +254,10 @@ impl<'run> Lane<'run> {
     /// otherwise inside.
     fn do_work(&mut self) -> Option<Claimed> {
         let _stage = within(CpuStage::Metadata);
-        let (start_ns, before) = (self.performer.now_ns(), self.performer.waits);
+        let clock = &self.run.settings.platform.clock;
+        let (start_ns, before) = (clock.charged_ns(), self.performer.waits);
         let ready = self.worker.work(&mut self.performer.waits);
-        let now_ns = self.performer.now_ns();
+        let now_ns = clock.charged_ns();
         let waits = &mut self.performer.waits;
         let charged = waits.total() - before.total();
         waits.metadata += (now_ns - start_ns).saturating_sub(charged);

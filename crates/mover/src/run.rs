@@ -77,9 +77,9 @@ impl MoverRun<'_> {
     /// Does what is waited for deep among names, and charges its own stage for it.
     pub fn aside<T>(&self, stage: fn(&mut Waits) -> &mut u64, act: impl FnOnce() -> T) -> T {
         let clock = &self.settings.platform.clock;
-        let start_ns = clock.now_ns();
+        let start_ns = clock.charged_ns();
         let done = act();
-        *stage(&mut self.ledger.tally().aside) += clock.now_ns() - start_ns;
+        *stage(&mut self.ledger.tally().aside) += clock.charged_ns() - start_ns;
         done
     }
 

@@ -102,6 +102,7 @@ pub struct HostJob {
 
 /// What was counted when a run began.
 struct Began {
+    at_ns: u64,
     /// Of the thread in which the job and its first lane run.
     thread: ThreadTime,
     cpu: Cpu,
@@ -289,7 +290,8 @@ impl HostJob {
         let meters = self.meters();
         let groups = self.control_groups();
         let (quota, memory) = (groups.begin_quota(), groups.begin_memory_wait());
-        let began = Began { thread: self.platform.thread_time(), cpu: cpu_now(), quota, memory };
+        let (at_ns, thread) = (self.platform.clock.now_ns(), self.platform.thread_time());
+        let began = Began { at_ns, thread, cpu: cpu_now(), quota, memory };
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
         let found = self.options.find_given().map_err(Problem::usage);
         self.prepare();

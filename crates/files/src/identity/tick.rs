@@ -3,8 +3,9 @@
 //!
 //! Must not know: how a doubt is settled.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::disk::Meta;
 use crate::disk::coarse_now_ns;
@@ -105,10 +106,18 @@ pub fn wait_until_settled(magic: u64, meta: &Meta, stop: &AtomicBool) {
     let settles_ns = settles_ns(magic, meta);
     let mut now = now_ns();
     while meta.mtime_ns <= now && now <= settles_ns && !stop.load(Ordering::Relaxed) {
-        let left_ns = u64::try_from(settles_ns - now + 1).unwrap_or(0);
+        let (left_ns, start) = (u64::try_from(settles_ns - now + 1).unwrap_or(0), Instant::now());
         std::thread::sleep(Duration::from_nanos(left_ns).min(PAUSE_MAX));
+        SETTLING_NS.set(SETTLING_NS.get() + start.elapsed().as_nanos() as u64);
         now = now_ns();
     }
+}
+
+thread_local! { static SETTLING_NS: Cell<u64> = const { Cell::new(0) } }
+
+/// How long the calling thread has slept in [`wait_until_settled`]: a wait for a clock, and for no disk.
+pub fn settling_ns() -> u64 {
+    SETTLING_NS.get()
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub fn finish(owner: &dyn FileOwner<'_>, waits: &mut Waits, pass: Arc<Task>) {
         run: owner,
         waits,
         stage: FinishStage::Metadata,
-        since_ns: owner.settings.platform.clock.now_ns(),
+        since_ns: owner.settings.platform.clock.charged_ns(),
     };
     let mut done = None;
     loop {
@@ -119,7 +119,7 @@ impl Charges<'_> {
 
     /// Charges the time since the last charge to the stage at hand.
     fn charge(&mut self) {
-        let now_ns = self.run.settings.platform.clock.now_ns();
+        let now_ns = self.run.settings.platform.clock.charged_ns();
         let stage = match self.stage {
             FinishStage::Metadata => &mut self.waits.metadata,
             FinishStage::Sync => &mut self.waits.sync,

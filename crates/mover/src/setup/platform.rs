@@ -17,6 +17,7 @@ use crate::setup::options::{EngineChoice, WaitChoice};
 use crate::units::bytes_words;
 use datapump_files::devices::control_groups::ControlGroups;
 use datapump_files::disk::Disk;
+use datapump_files::identity::tick;
 
 /// Monotonic time in nanoseconds from an arbitrary start.
 #[derive(Clone, Debug)]
@@ -30,6 +31,16 @@ impl Clock {
     pub fn now_ns(&self) -> u64 {
         match self {
             Clock::System(start) => start.elapsed().as_nanos() as u64,
+            Clock::Sim(clock) => clock.now_ns(),
+        }
+    }
+
+    /// Time by which the calling thread charges what it does, from a start of its own. It stands still while the thread
+    /// waits for the clock of a file system: that is time of neither end.
+    pub fn charged_ns(&self) -> u64 {
+        match self {
+            // The thread may have waited before this clock began.
+            Clock::System(_) => (1 << 62) + self.now_ns() - tick::settling_ns(),
             Clock::Sim(clock) => clock.now_ns(),
         }
     }
@@ -83,7 +94,7 @@ pub struct Platform {
 impl Platform {
     /// What the calling thread did until now. On a virtual clock nothing computes.
     pub fn thread_time(&self) -> ThreadTime {
-        let elapsed_ns = self.clock.now_ns();
+        let elapsed_ns = self.clock.charged_ns();
         if self.is_simulated() {
             ThreadTime { elapsed_ns, ..ThreadTime::default() }
         } else {
@@ -228,4 +239,21 @@ fn try_engine(
 
 fn asked(choice: EngineChoice, got: EngineKind, why: String) -> AskedAndGot {
     AskedAndGot { asked: choice.to_string(), got: got.to_string(), why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datapump_files::disk::Meta;
+
+    #[test]
+    fn a_wait_for_the_clock_of_a_file_system_is_charged_to_nobody() {
+        const EXT4: u64 = 0xef53;
+        let (clock, now_ns) = (Platform::real().clock, tick::now_ns());
+        let young = Meta { mtime_ns: now_ns, ctime_ns: now_ns, ..Meta::nothing() };
+        let (start_ns, charged_ns, settling_ns) = (clock.now_ns(), clock.charged_ns(), tick::settling_ns());
+        tick::wait_until_settled(EXT4, &young, &AtomicBool::new(false));
+        let (charged_ns, settling_ns) = (clock.charged_ns() - charged_ns, tick::settling_ns() - settling_ns);
+        assert!(charged_ns + settling_ns <= clock.now_ns() - start_ns, "{charged_ns} {settling_ns}");
+    }
 }

@@ -109,7 +109,7 @@ impl HostJob {
         let syncs = self.options.durability.sync != options::Sync::None && self.work == JobKind::Copy;
         let end_ns = self.platform.clock.now_ns();
         let (held_ns, memory_held) = (began.quota.held_ns(), began.memory.held());
-        let (start_ns, cpu) = (began.thread.elapsed_ns, cpu_since(began.cpu));
+        let (start_ns, cpu) = (began.at_ns, cpu_since(began.cpu));
         let account =
             Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, memory_held, syncs };
         let not_kept = self.target_disk.in_order.map(in_order_target::not_kept).unwrap_or_default();

@@ -45,7 +45,7 @@ pub(crate) fn start_walk_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[
         return false;
     }
     let clock = &shared.settings.platform.clock;
-    let start_ns = clock.now_ns();
+    let start_ns = clock.charged_ns();
     shared.ledger.watch.enter(Phase::Deleting);
     let verdict = match next_pass(shared, roots) {
         Ok(None) => {
@@ -74,7 +74,7 @@ pub(crate) fn start_walk_again(shared: &Shared<'_>, waits: &mut Waits, roots: &[
     };
     let walks_again = matches!(verdict, PruneVerdict::Open);
     shared.trees.pruning.lock().verdict = verdict;
-    waits.deleting += clock.now_ns() - start_ns;
+    waits.deleting += clock.charged_ns() - start_ns;
     walks_again
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
             return;
         }
     }
-    let start_ns = shared.settings.platform.clock.now_ns();
+    let start_ns = shared.settings.platform.clock.charged_ns();
     backup::finish_folders(shared);
     if shared.settings.writes && syncs_devices(shared, &trees_done) {
         sync_devices(shared, &trees_done);
@@ -83,7 +83,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
         moved::remove_sources(shared, &trees_done);
     }
     // The roots' own attributes are few, and their folders are synced with them.
-    waits.sync += shared.settings.platform.clock.now_ns() - start_ns;
+    waits.sync += shared.settings.platform.clock.charged_ns() - start_ns;
 }
 
 /// Whether file systems are synced as a whole: files that exist already may be of a copy that nobody synced. That counts before
@@ -128,7 +128,7 @@ pub(crate) fn delete_rest(
         return;
     }
     let clock = &shared.settings.platform.clock;
-    let start_ns = clock.now_ns();
+    let start_ns = clock.charged_ns();
     // A file that moved in the source has its old name here as the one copy that is surely on the disk: if this sync
     // fails nothing is removed. Nor is it if the file was given up under its new name, as one that was rewritten is.
     if shared.settings.options.durability.sync == Sync::End && shared.settings.writes {
@@ -144,14 +144,14 @@ pub(crate) fn delete_rest(
         }
         return;
     }
-    let synced_ns = clock.now_ns();
+    let synced_ns = clock.charged_ns();
     waits.sync += synced_ns - start_ns;
     if !delete::has_some(shared) {
         return;
     }
     shared.ledger.watch.enter(Phase::Deleting);
     let deleted = delete::delete(shared, trees_done, ways);
-    waits.deleting += clock.now_ns() - synced_ns;
+    waits.deleting += clock.charged_ns() - synced_ns;
     if shared.stop.load(Ordering::Relaxed) {
         shared.plan.cut();
     }

@@ -109,9 +109,9 @@ impl<'run> TreeWorker<'run> {
 
 /// Charges the time of what it does to a stage.
 fn charged(shared: &Shared<'_>, stage: &mut u64, act: impl FnOnce()) {
-    let start_ns = shared.settings.platform.clock.now_ns();
+    let start_ns = shared.settings.platform.clock.charged_ns();
     act();
-    *stage += shared.settings.platform.clock.now_ns() - start_ns;
+    *stage += shared.settings.platform.clock.charged_ns() - start_ns;
 }
 
 fn put_down(shared: &Shared<'_>, directory: &Arc<Directory>, walks: bool) {

@@ -143,7 +143,7 @@ fn computing(hashing_ns: u64, sealing_ns: u64, cpu_ns: u64) -> Why {
 fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
     let of_ns = given.lanes_ns.unwrap_or(0);
     let sender = |limit, stage: &str, why: Why, waited_ns: u64| {
-        // Threads without a lane read for digests, too.
+        // An older version reads for digests in more threads than it counts.
         let detail = LimitedDetail::here(stage, why, waited_ns.min(of_ns), of_ns);
         (limit, LimitedDetail { host: "sender".into(), ..detail })
     };

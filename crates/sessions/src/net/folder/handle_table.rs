@@ -25,7 +25,7 @@ use datapump_core::wire::session::SenderStats;
 use datapump_engine::{Errno, Handle};
 use datapump_transport::NetFault;
 
-use self::call_times::CallTimes;
+use self::call_times::{CallStart, CallTimes};
 use self::open_places::{KeptFile, KeptFiles};
 use crate::folder::side::{FolderSide, Keeper};
 use crate::listed::Name;
@@ -148,7 +148,7 @@ impl HandleTable {
             return tell(self.sum(file, at.0, len).unwrap_or_else(Answer::Fault));
         }
         // Time in which the connection takes no bytes counts for the path.
-        let (start, mut sending) = (Instant::now(), Duration::ZERO);
+        let (start, mut sending) = (CallStart::now(), Duration::ZERO);
         let answered = self.answer_request(ask, &mut |answer| {
             let begins = Instant::now();
             let sent = tell(answer);

@@ -267,9 +267,9 @@ pub(crate) fn make_way(shared: &Shared<'_>, waits: &mut Waits) {
         return;
     }
     let clock = &shared.settings.platform.clock;
-    let start_ns = clock.now_ns();
+    let start_ns = clock.charged_ns();
     let may_clear = ways::may_clear(shared, &roots, &waiting);
-    waits.deleting += clock.now_ns() - start_ns;
+    waits.deleting += clock.charged_ns() - start_ns;
     if may_clear {
         let round = next_round(&waiting);
         delete_rest(shared, waits, &roots, Some(&FoldersInTheWay::from_names(&roots, &round)));

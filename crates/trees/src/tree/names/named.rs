@@ -291,7 +291,7 @@ pub(crate) fn sync_named(shared: &Shared<'_>, waits: &mut Waits, is_synced_later
     if folders.is_empty() || !shared.settings.writes || !shared.settings.syncs_names() {
         return;
     }
-    let start_ns = shared.settings.platform.clock.now_ns();
+    let start_ns = shared.settings.platform.clock.charged_ns();
     let sync = shared.settings.options.durability.sync;
     for NamedFolder { side, traits, link_dest } in folders.into_values() {
         let is_file_alone = is_alone(shared) && shared.settings.files_wanted == 1;
@@ -312,7 +312,7 @@ pub(crate) fn sync_named(shared: &Shared<'_>, waits: &mut Waits, is_synced_later
     if sync == Sync::End && !is_synced_later {
         sync_devices(shared, &[]);
     }
-    waits.sync += shared.settings.platform.clock.now_ns() - start_ns;
+    waits.sync += shared.settings.platform.clock.charged_ns() - start_ns;
 }
 
 /// Reports groups of which nobody finished the last name: a mistake of this program that status 0 must not hide.

@@ -1,4 +1,5 @@
-//! The time of another host's requests: those about names and attributes, and those that read data once more.
+//! The time of another host's requests: those about names and attributes, and those that read data once more. Waits for
+//! the clock of a file system are in neither.
 //!
 //! Must not know: which request is which.
 
@@ -7,6 +8,25 @@ use std::time::{Duration, Instant};
 
 use datapump_core::wire::session::SenderStats;
 use datapump_engine::os::linux::thread_ns;
+use datapump_files::identity::tick::settling_ns;
+
+/// When a call began. Its time is that of the thread which makes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallStart {
+    at: Instant,
+    settling_ns: u64,
+}
+
+impl CallStart {
+    pub(super) fn now() -> CallStart {
+        CallStart { at: Instant::now(), settling_ns: settling_ns() }
+    }
+
+    /// Without waits for a clock.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.at.elapsed().saturating_sub(Duration::from_nanos(settling_ns() - self.settling_ns))
+    }
+}
 
 /// Nanoseconds, summed over the threads that make the calls.
 #[derive(Debug, Default)]
@@ -21,7 +41,7 @@ pub(super) struct CallTimes {
 impl CallTimes {
     /// Makes a call about names or attributes.
     pub(super) fn names<T>(&self, call: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
+        let start = CallStart::now();
         let made = call();
         self.charge_names(start.elapsed());
         made
@@ -45,7 +65,7 @@ impl CallTimes {
 
     /// Gives also what the thread computed.
     fn read_timed<T>(&self, read: impl FnOnce() -> T) -> (T, u64) {
-        let (start, cpu_ns) = (Instant::now(), thread_ns());
+        let (start, cpu_ns) = (CallStart::now(), thread_ns());
         let made = read();
         let cpu_ns = thread_ns() - cpu_ns;
         let elapsed_ns = start.elapsed().as_nanos() as u64;
@@ -53,16 +73,21 @@ impl CallTimes {
         (made, cpu_ns)
     }
 
-    /// Adds these times to those of the lanes: a lane has nothing to do while its file is read for digests.
+    /// Adds these times to those of the lanes: a lane has nothing to do while its file is read for digests. More threads
+    /// may read than there are lanes, and then these count as there for as long.
     pub(super) fn add_to(&self, lanes: SenderStats) -> SenderStats {
         let ns = |time: &AtomicU64| time.load(Ordering::Relaxed);
         let plus = |of_lanes: Option<u64>, time: &AtomicU64| Some(of_lanes.unwrap_or(0) + ns(time));
-        SenderStats {
+        let stats = SenderStats {
             names_ns: Some(ns(&self.names)),
             source_wait_ns: plus(lanes.source_wait_ns, &self.reads),
             hashing_ns: plus(lanes.hashing_ns, &self.sums_cpu),
             lanes_cpu_ns: plus(lanes.lanes_cpu_ns, &self.sums_cpu),
             ..lanes
-        }
+        };
+        let SenderStats { source_wait_ns, network_wait_ns, rate_wait_ns, lanes_cpu_ns, .. } = stats;
+        let parts = [source_wait_ns, network_wait_ns, rate_wait_ns, lanes_cpu_ns, stats.not_scheduled_ns];
+        let parts_ns: u64 = parts.into_iter().flatten().sum();
+        SenderStats { lanes_ns: stats.lanes_ns.map(|ns| ns.max(parts_ns)), ..stats }
     }
 }

@@ -110,6 +110,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use std::path::Path;
     use std::sync::Arc;
+    use std::time::Instant;
 
     use datapump_core::wire::bounds::FileSize;
     use datapump_core::wire::peer_request::PeerRequest;
@@ -119,6 +120,7 @@ mod tests {
     use crate::net::folder::handle_place::HandlePlace;
     use crate::setup::budget::Budget;
     use crate::setup::options::FollowLinks;
+    use datapump_files::identity::tick;
 
     const LINE: &[u8] = b"a line\n";
 
@@ -204,7 +206,7 @@ mod tests {
         };
         answer(PeerRequest::Root { folder: 1, place: 0 });
         answer(PeerRequest::Open { file: 2, above: 1, name: b"file".to_vec().into() });
-        let lanes = SenderStats { lanes_cpu_ns: Some(1), ..SenderStats::default() };
+        let lanes = SenderStats { lanes_ns: Some(1), lanes_cpu_ns: Some(1), ..SenderStats::default() };
         let opened = table.add_times(lanes.clone());
         assert!(opened.names_ns > Some(0));
         assert_eq!(SenderStats { names_ns: None, ..opened.clone() }, with_no_reads(&lanes));
@@ -214,15 +216,20 @@ mod tests {
         let summed = table.add_times(lanes.clone());
         assert_eq!(summed.names_ns, opened.names_ns);
         assert!(summed.lanes_cpu_ns > opened.lanes_cpu_ns && summed.hashing_ns > opened.hashing_ns);
+        assert!(summed.lanes_ns >= summed.lanes_cpu_ns, "a part of more than all: {summed:?}");
 
         let (_, _, given) = table.fetch(1, b"log", LINE.len() as u32, 0).expect("a file");
         let before = table.add_times(lanes.clone());
         let given = given.expect("it is as listed");
         append(&home.path().join("log"));
+        let (start, settling_ns) = (Instant::now(), tick::settling_ns());
         table.check_small(&given, LINE, None).expect("its block is one state");
+        let settling_ns = tick::settling_ns() - settling_ns;
+        let elapsed_ns = start.elapsed().as_nanos() as u64;
         let after = table.add_times(lanes);
-        assert!(after.source_wait_ns > before.source_wait_ns, "it is read: {after:?}");
         assert_eq!(after.lanes_cpu_ns, before.lanes_cpu_ns, "the lane counts that");
+        let read_ns = after.source_wait_ns.unwrap_or(0) - before.source_wait_ns.unwrap_or(0);
+        assert!(read_ns + settling_ns <= elapsed_ns, "a wait for the clock is no read: {after:?}");
     }
 
     fn with_no_reads(lanes: &SenderStats) -> SenderStats {
