@@ -2,7 +2,7 @@
 //!
 //! Must not know: how the numbers were taken.
 
-/// What a later version says may be unknown here: then, and where nobody says anything, it is this one.
+/// A word of a later version is not known here: then, and without a word, it is this one.
 macro_rules! unknown_is {
     ($list:ident::$unknown:ident) => {
         impl Default for $list {
@@ -36,11 +36,11 @@ pub use why::Why;
 const BALANCED_FRACTION: f64 = 0.10;
 /// Below this fraction of the time the largest stage explains too little.
 const EXPLAINS_FRACTION: f64 = 0.25;
-/// A process that computes for this fraction of the time is bound by the CPU, whoever it seems to wait for: threads
+/// A process that computes for this fraction of the time is bound by the CPU, whatever it seems to wait for: threads
 /// that perform requests for a lane compute while it waits for them.
 pub const CPU_FRACTION: f64 = 0.85;
 
-/// A quota that keeps the process from running for this part of the time is the cause, whoever it seems to wait for: it
+/// A quota that keeps the process from running for this part of the time is the cause, whatever it seems to wait for: it
 /// stands still wherever it is.
 pub const HELD_FRACTION: f64 = 0.5;
 
@@ -67,7 +67,7 @@ pub struct Evidence {
     pub is_alone: bool,
     /// CPU time of the lanes' own threads.
     pub lanes_cpu_ns: u64,
-    /// The time of all CPUs that the process may use.
+    /// The time of CPUs: [`contended_ns`].
     pub cpus_ns: u64,
     /// The part of the time in which a quota of CPU time kept the process from running.
     pub held_fraction: f64,
@@ -140,10 +140,19 @@ pub fn verdict(evidence: &Evidence) -> (LimitedBy, LimitedDetail) {
 
 /// The time without a CPU that is for other programs. Where more lanes could run than there are CPUs they wait for each
 /// other, too: other programs have as large a part of the time in which lanes could run as they can have had of the CPUs.
+/// `cpus_ns` is that of [`contended_ns`].
 pub fn waited_for_others_ns(not_scheduled_ns: u64, cpus_ns: u64, own_cpu_ns: u64) -> u64 {
     let runnable_ns = u128::from(own_cpu_ns) + u128::from(not_scheduled_ns);
     let of_others = u128::from(cpus_ns.saturating_sub(own_cpu_ns));
     (runnable_ns * of_others / u128::from(cpus_ns.max(1))).min(not_scheduled_ns.into()) as u64
+}
+
+/// The time of so many CPUs in which a lane without one can have waited for others: as far as these can have run something, by
+/// the machine's own count, or a quota withheld them. Of lanes that run in bursts nobody has the rest.
+pub fn contended_ns(cpus: Option<u32>, elapsed_ns: u64, busy_ns: Option<u64>, held_ns: u64) -> u64 {
+    let of_cpus = |ns: u64| cpus.map_or(u64::MAX, |cpus| ns.saturating_mul(cpus.into()));
+    let busy_ns = busy_ns.map_or(u64::MAX, |ns| ns.saturating_add(of_cpus(held_ns)));
+    of_cpus(elapsed_ns).min(busy_ns)
 }
 
 /// Whether lanes that computed for so long, and waited for other programs about as long, are held back by these. A lane
@@ -315,9 +324,24 @@ mod tests {
             ("four lanes alone on two CPUs", 2000, 2000, 2000, 0),
             ("CPU time of more threads than the lanes'", 100, 1000, 1100, 0),
             ("no CPU at all", 1000, 500, 0, 1000),
-            ("nobody says how many CPUs", 900, u64::MAX, 100, 900),
+            ("a number of CPUs that is not known", 900, u64::MAX, 100, 900),
+            ("eight lanes in bursts, on two CPUs that are idle for half of the time", 3000, 1000, 1000, 0),
+            ("the same, and a little of others", 3000, 1030, 1000, 116),
         ] {
             assert_eq!(waited_for_others_ns(not_scheduled_ns, cpus_ns, own_cpu_ns), others_ns, "{what}");
+        }
+    }
+
+    #[test]
+    fn cpus_that_are_idle_are_nobodys() {
+        for (what, cpus, busy_ns, held_ns, expected) in [
+            ("an idle machine", Some(8), Some(1900), 0, 1900),
+            ("other programs on CPUs that this one may not use", Some(1), Some(2000), 0, 1000),
+            ("a quota", Some(2), Some(70), 900, 1870),
+            ("nothing is known of the machine", Some(2), None, 0, 2000),
+            ("nothing is known at all", None, None, 0, u64::MAX),
+        ] {
+            assert_eq!(contended_ns(cpus, 1000, busy_ns, held_ns), expected, "{what}");
         }
     }
 
@@ -333,7 +357,7 @@ mod tests {
 
     /// Threads that perform requests for a lane compute while it waits for them.
     #[test]
-    fn who_computes_all_the_time_is_bound_by_that_whoever_is_waited_for() {
+    fn computing_all_the_time_is_the_limit_whatever_is_waited_for() {
         let cpu = Cpu { user_ns: 100, system_ns: 800 };
         let evidence = Evidence { cpu, ..evidence(waits(0, 900)) };
         check(&evidence, "cpu", "compute", "copying");

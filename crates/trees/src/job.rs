@@ -32,7 +32,7 @@ use crate::place::{Fill, Place};
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::report::charges::ThreadTime;
-use crate::report::cpu::cpu_now;
+use crate::report::cpu::{BusyCpus, cpu_now};
 use crate::report::event::Event;
 use crate::report::watch::Watch;
 use crate::run::MoverRun;
@@ -106,6 +106,7 @@ struct Began {
     /// Of the thread in which the job and its first lane run.
     thread: ThreadTime,
     cpu: Cpu,
+    busy: BusyCpus,
     quota: CpuQuota,
     memory: MemoryWait,
 }
@@ -285,13 +286,18 @@ impl HostJob {
         self.platform.control_groups()
     }
 
+    /// What the CPUs of its machine run from now on.
+    pub fn busy_cpus(&self) -> BusyCpus {
+        self.platform.busy_cpus()
+    }
+
     /// Runs as [`HostJob::run`] does and gives the report, whatever its `exit_status`: for programs that judge it themselves.
     pub fn run_reported(mut self, events: &(dyn Fn(Event) + Sync)) -> Report {
         let meters = self.meters();
         let groups = self.control_groups();
         let (quota, memory) = (groups.begin_quota(), groups.begin_memory_wait());
         let (at_ns, thread) = (self.platform.clock.now_ns(), self.platform.thread_time());
-        let began = Began { at_ns, thread, cpu: cpu_now(), quota, memory };
+        let began = Began { at_ns, thread, cpu: cpu_now(), busy: self.busy_cpus(), quota, memory };
         let here = meters.as_ref().map(|meters| meters.here(CpuStage::Metadata));
         let found = self.options.find_given().map_err(Problem::usage);
         self.prepare();

@@ -5,11 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use datapump_engine::os::linux::TICK_NS;
 use datapump_files::devices::control_groups::{GROUPS, group_folders, group_in};
-
-/// Nanoseconds in a tick of /proc/stat and /proc/PID/stat: USER_HZ is 100 on every architecture that Linux still
-/// supports.
-pub const TICK_NS: u64 = 10_000_000;
 
 /// The path of this process's control group for a controller, of version 1; of version 2 for "". `None` without one.
 pub fn own_group(controller: &str) -> Option<String> {

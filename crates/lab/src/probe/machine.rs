@@ -5,9 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use datapump_engine::os::linux::TICK_NS;
 use datapump_files::devices::control_groups::GROUPS;
 
-use super::limits::{TICK_NS, own_group};
+use super::limits::own_group;
 
 /// Where the time is read. The first that is there is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,11 @@
-//! CPU time of this process.
+//! CPU time of this process, and of all that ran beside it.
 //!
 //! Must not know: what it was spent on.
 
+use std::time::Instant;
+
 use datapump_core::verdict::Cpu;
+use datapump_engine::os::linux::{IdleCpus, TICK_NS};
 
 /// CPU time of the process until now.
 pub fn cpu_now() -> Cpu {
@@ -14,4 +17,49 @@ pub fn cpu_now() -> Cpu {
 pub fn cpu_since(start: Cpu) -> Cpu {
     let now = cpu_now();
     Cpu { user_ns: now.user_ns - start.user_ns, system_ns: now.system_ns - start.system_ns }
+}
+
+/// What the CPUs of the machine run from a point in time on, whoever's it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BusyCpus(Option<(Instant, IdleCpus)>);
+
+impl BusyCpus {
+    pub fn begin() -> BusyCpus {
+        BusyCpus(IdleCpus::now().map(|idle| (Instant::now(), idle)))
+    }
+
+    /// For how long they can have run something, summed over CPUs. `None` where the system does not say.
+    pub fn busy_ns(&self) -> Option<u64> {
+        let (start, before) = self.0?;
+        let elapsed_ns = start.elapsed().as_nanos() as u64;
+        Some(busy_between(before, IdleCpus::now()?, elapsed_ns))
+    }
+}
+
+/// The kernel tells two sums, each cut to whole ticks: idle time may be shorter than it seems by as much.
+fn busy_between(before: IdleCpus, now: IdleCpus, elapsed_ns: u64) -> u64 {
+    let all_ns = elapsed_ns.saturating_mul(before.cpus.max(now.cpus).into());
+    let idle_ns = now.idle_ns.saturating_sub(before.idle_ns);
+    all_ns.saturating_sub(idle_ns).saturating_add(2 * TICK_NS).min(all_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_idle_can_have_run_something() {
+        const MS: u64 = 1_000_000;
+        for (what, idle_ms, cpus, busy_ms) in [
+            ("half of two CPUs", 1000, 2, 1020),
+            ("all of them", 0, 2, 2000),
+            ("nothing", 2000, 2, 20),
+            ("more idle than there was time, by the ticks", 2010, 2, 20),
+            ("a CPU that was put off", 1000, 1, 1020),
+        ] {
+            let before = IdleCpus { idle_ns: 5_000 * MS, cpus: 2 };
+            let now = IdleCpus { idle_ns: before.idle_ns + idle_ms * MS, cpus };
+            assert_eq!(busy_between(before, now, 1000 * MS), busy_ms * MS, "{what}");
+        }
+    }
 }

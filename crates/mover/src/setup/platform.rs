@@ -13,6 +13,7 @@ use datapump_engine::{Arena, Engine, EngineKind, Peaks, Refused, Sim, WAIT_MAX, 
 use crate::problem::{Class, Operation, Problem};
 use crate::report::AskedAndGot;
 use crate::report::charges::ThreadTime;
+use crate::report::cpu::BusyCpus;
 use crate::setup::options::{EngineChoice, WaitChoice};
 use crate::units::bytes_words;
 use datapump_files::devices::control_groups::ControlGroups;
@@ -142,6 +143,11 @@ impl Platform {
     /// Those that limit this process. In a simulated world there are none, and nothing outside of it is read.
     pub fn control_groups(&self) -> ControlGroups {
         if self.is_simulated() { ControlGroups::default() } else { ControlGroups::of_this_process() }
+    }
+
+    /// What the CPUs of the machine run from now on. In a simulated world nothing outside of it is read.
+    pub fn busy_cpus(&self) -> BusyCpus {
+        if self.is_simulated() { BusyCpus::default() } else { BusyCpus::begin() }
     }
 
     /// Makes the engine for one lane: the requested one, or the next that works. Gives which was requested and which it is, and

@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 
 use datapump_core::Counts;
-use datapump_core::verdict::{Cpu, EndCause, Evidence, LimitedBy, LimitedDetail, Waits, Why, verdict};
+use datapump_core::verdict::{
+    Cpu, EndCause, Evidence, LimitedBy, LimitedDetail, Waits, Why, contended_ns, verdict,
+};
 use datapump_core::wire::session::HostSettings;
 use datapump_engine::meter::Meters;
 use datapump_engine::os::linux::cpus;
@@ -47,6 +49,8 @@ pub(crate) struct Account<'run> {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) cpu: Cpu,
+    /// How long the CPUs of the machine can have run something, whoever's it was.
+    pub(crate) busy_ns: Option<u64>,
     /// How long a quota of CPU time kept the process from running.
     pub(crate) held_ns: u64,
     /// The limit for memory that kept it waiting.
@@ -191,7 +195,7 @@ impl Account<'_> {
             cpu: self.cpu,
             is_alone: remote_host.is_none(),
             lanes_cpu_ns: self.lanes_cpu_ns(),
-            cpus_ns: self.elapsed_ns() * u64::from(cpus()),
+            cpus_ns: contended_ns(Some(cpus()), self.elapsed_ns(), self.busy_ns, self.held_ns),
             held_fraction: self.held_ns as f64 / self.elapsed_ns().max(1) as f64,
             sealing_ns: self.connection_stats().opening_ns,
             shared_device: remote_host.is_none_or(|remote_host| remote_host.is_here())

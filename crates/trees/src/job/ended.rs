@@ -18,6 +18,7 @@ use crate::report::cpu::cpu_since;
 use crate::report::cut_leaves::CutLeaves;
 use crate::report::event::Event;
 use crate::report::failed::{self, JobFailed};
+use crate::report::words::CHANCE_NS;
 use crate::report::{AskedAndGot, Report, version};
 use crate::run::cause::with_cause;
 use crate::run::full::Full;
@@ -110,8 +111,22 @@ impl HostJob {
         let end_ns = self.platform.clock.now_ns();
         let (held_ns, memory_held) = (began.quota.held_ns(), began.memory.held());
         let (start_ns, cpu) = (began.at_ns, cpu_since(began.cpu));
-        let account =
-            Account { shared, lanes, around, tally, start_ns, end_ns, cpu, held_ns, memory_held, syncs };
+        // A shorter job says nothing of its waits.
+        let says_waits = end_ns - start_ns >= CHANCE_NS;
+        let busy_ns = says_waits.then(|| began.busy.busy_ns()).flatten();
+        let account = Account {
+            shared,
+            lanes,
+            around,
+            tally,
+            start_ns,
+            end_ns,
+            cpu,
+            busy_ns,
+            held_ns,
+            memory_held,
+            syncs,
+        };
         let not_kept = self.target_disk.in_order.map(in_order_target::not_kept).unwrap_or_default();
         Report { exit_status, cut_leaves, not_kept, ..account.into_report() }
     }

@@ -70,6 +70,9 @@ pub struct SenderStats {
     /// Nanoseconds spent in calls about names and attributes, summed over threads.
     #[n(23)]
     pub names_ns: Option<u64>,
+    /// Nanoseconds in which the CPUs of its machine can have run something, summed over them.
+    #[n(24)]
+    pub busy_cpus_ns: Option<u64>,
 }
 
 /// Room for the stages of a bill: a list that is always as long needs no other limit.
@@ -156,9 +159,9 @@ impl HasCounts for Box<SenderStats> {
         let SenderStats { blocks, bytes, path, spent_ns, .. } = **self;
         let SenderStats { source_wait_ns, network_wait_ns, user_ns, system_ns, kernel_ns, .. } = **self;
         let SenderStats { hashing_ns, sealing_ns, rate_wait_ns, lanes_ns, lanes_cpu_ns, .. } = **self;
-        let SenderStats { not_scheduled_ns, quota_held_ns, names_ns, .. } = **self;
+        let SenderStats { not_scheduled_ns, quota_held_ns, names_ns, busy_cpus_ns, .. } = **self;
         let waits = [source_wait_ns, network_wait_ns, hashing_ns, sealing_ns, rate_wait_ns];
-        let others = [not_scheduled_ns, quota_held_ns, names_ns];
+        let others = [not_scheduled_ns, quota_held_ns, names_ns, busy_cpus_ns];
         let times = [user_ns, system_ns, kernel_ns, lanes_ns, lanes_cpu_ns];
         let optional = waits.into_iter().chain(times).chain(others).flatten();
         let of_path = path.into_iter().flat_map(|path| path.counts());

@@ -118,6 +118,36 @@ pub fn cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
+/// Nanoseconds in a tick of /proc/stat and /proc/PID/stat: USER_HZ is 100 on every architecture that Linux still
+/// supports.
+pub const TICK_NS: u64 = 10_000_000;
+
+/// The CPUs of the machine, and how long they had nothing to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleCpus {
+    /// Since the machine was started, summed over CPUs, waits for disks included; in whole ticks.
+    pub idle_ns: u64,
+    /// Those that are online.
+    pub cpus: u32,
+}
+
+impl IdleCpus {
+    /// By /proc/stat, proc_stat(5), which takes 15 us with two CPUs. A kernel that stops its tick on idle CPUs counts their
+    /// time exactly, and that of what runs by samples.
+    pub fn now() -> Option<IdleCpus> {
+        IdleCpus::from_stat(&std::fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    fn from_stat(stat: &str) -> Option<IdleCpus> {
+        let mut lines = stat.lines().map_while(|line| line.strip_prefix("cpu"));
+        // Behind user, nice and system.
+        let fields = lines.next()?.split_ascii_whitespace().skip(3);
+        let mut ticks = fields.map_while(|field| field.parse::<u64>().ok());
+        let idle = ticks.next()? + ticks.next()?;
+        Some(IdleCpus { idle_ns: idle * TICK_NS, cpus: lines.count() as u32 })
+    }
+}
+
 /// CPU time of all threads of this process, ended ones too, in nanoseconds, user and system: `RUSAGE_SELF`,
 /// getrusage(2).
 pub fn process_cpu_ns() -> (u64, u64) {
@@ -338,6 +368,19 @@ mod tests {
         assert!(thread.0 + thread.1 <= process.0 + process.1, "{thread:?} of {process:?}");
         let (before, after) = (thread_ns(), thread_ns());
         assert!(0 < before && before <= after, "{before} then {after}");
+    }
+
+    #[test]
+    fn idle_cpus_are_read_and_counted() {
+        let stat = "cpu  12953 8046 7976 17090 2910 0 453 46 0 0\n\
+                    cpu0 6103 3924 3699 10129 694 0 192 23 0 0\n\
+                    cpu1 6849 4122 4277 6960 2215 0 260 22 0 0\n\
+                    intr 55638708 0\nctxt 1\n";
+        assert_eq!(IdleCpus::from_stat(stat), Some(IdleCpus { idle_ns: 20_000 * TICK_NS, cpus: 2 }));
+        for text in ["", "cpu  1 2 3 4\n", "intr 1\n"] {
+            assert_eq!(IdleCpus::from_stat(text), None, "{text}");
+        }
+        assert!(IdleCpus::now().is_none_or(|now| now.cpus > 0));
     }
 
     #[test]

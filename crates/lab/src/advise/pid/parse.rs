@@ -2,7 +2,7 @@
 //!
 //! Must not know: which process, when it was read.
 
-use crate::probe::limits::TICK_NS;
+use datapump_engine::os::linux::TICK_NS;
 
 /// `PF_KTHREAD` of linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;

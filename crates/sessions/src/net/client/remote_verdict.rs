@@ -7,7 +7,8 @@
 //! Must not know: how the two were told.
 
 use datapump_core::verdict::{
-    CPU_FRACTION, HELD_FRACTION, LimitedBy, LimitedDetail, Why, shares_its_cpu, waited_for_others_ns,
+    CPU_FRACTION, HELD_FRACTION, LimitedBy, LimitedDetail, Why, contended_ns, shares_its_cpu,
+    waited_for_others_ns,
 };
 use datapump_core::wire::session::{SenderStats, TcpStats};
 use datapump_engine::Spent;
@@ -111,11 +112,16 @@ fn process_ns(given: &SenderStats) -> u64 {
 /// Whether both processes run on one machine, and their lanes waited for a CPU that the two of them had, most of that time.
 fn is_kept_busy_by_both(report: &Report, given: &SenderStats, cpus: u32) -> bool {
     let both_ns = report.cpu.total_ns() + process_ns(given);
-    let cpus_ns = report.elapsed_ns.saturating_mul(cpus.into());
+    let cpus_ns = cpus_ns(report, given, Some(cpus));
     let waited_ns = report.waits_ns.not_scheduled.saturating_add(given.not_scheduled_ns.unwrap_or(0));
     let others_ns = waited_for_others_ns(waited_ns, cpus_ns, both_ns);
     let is_one_machine = report.network.is_some_and(|network| network.same_host);
     is_one_machine && others_ns < waited_ns - others_ns
+}
+
+/// The time of so many CPUs at the sender for which its lanes can have waited.
+fn cpus_ns(report: &Report, given: &SenderStats, cpus: Option<u32>) -> u64 {
+    contended_ns(cpus, report.elapsed_ns, given.busy_cpus_ns, given.quota_held_ns.unwrap_or(0))
 }
 
 /// The largest computation of the host that limits.
@@ -159,7 +165,7 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
         return sender(LimitedBy::Unknown, "", Why::Untold, 0);
     }
     let computes = computing(hashing, sealing, cpu);
-    let cpus_ns = given.cpus.map_or(u64::MAX, |cpus| report.elapsed_ns.saturating_mul(cpus.into()));
+    let cpus_ns = cpus_ns(report, given, given.cpus);
     let not_scheduled = waited_for_others_ns(waited(given.not_scheduled_ns), cpus_ns, cpu);
     let waited_for_itself = waited(given.not_scheduled_ns) - not_scheduled;
     let cpu = cpu + waited_for_itself;
@@ -281,7 +287,7 @@ fn waits_for_answers(report: &Report) -> bool {
     trips as f64 * way_us as f64 * 1e3 >= ANSWERS_FRACTION * report.elapsed_ns.max(1) as f64
 }
 
-/// Of two sides that wait for each other, the one that stands still is the other one, for whoever can still say so.
+/// Where two sides wait for each other, the side that can still report names the other one.
 pub(crate) fn with_peer(mut report: Report, host: &str) -> Report {
     if report.limited_detail.why == Why::Peer {
         report.limited_detail.host = host.into();

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
+use datapump_core::wire::bounds::COUNT_MAX;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{SenderStats, ShortText};
 use datapump_core::wire::{decode, encode};
@@ -52,7 +53,7 @@ pub(crate) fn serve_connections(
     let meters = job.meters();
     shared.run.settings.meters = meters.as_ref();
     let (start, groups) = (Instant::now(), job.control_groups());
-    let (cpu, quota) = (cpu_now(), groups.begin_quota());
+    let (cpu, busy, quota) = (cpu_now(), job.busy_cpus(), groups.begin_quota());
     let given = handles.add_times(serve_on_threads(&shared, handles, channels));
     let cpu = cpu_since(cpu);
     let kernel_ns = meters.as_ref().and_then(Meters::kernel_ns);
@@ -70,6 +71,8 @@ pub(crate) fn serve_connections(
         spent_ns,
         kernel_ns,
         quota_held_ns: Some(quota.held_ns()),
+        // 512 CPUs reach the bound in a week.
+        busy_cpus_ns: busy.busy_ns().map(|ns| ns.min(COUNT_MAX)),
         read_limit: read_limit.map(|limit| ShortText::shortened(&limit.to_string())),
         cpus: Some(cpus()),
         reads_a_pipe: Some(handles.reads_a_pipe()),

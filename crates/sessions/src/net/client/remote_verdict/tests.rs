@@ -192,21 +192,28 @@ fn two_sides_on_one_machine_wait_for_each_other() {
     }
 }
 
-/// Four lanes of a sender of two CPUs.
+/// Four lanes of a sender of two CPUs, or of eight CPUs that run nothing else.
 #[test]
 fn lanes_of_a_sender_that_wait_for_each_other_compute() {
     let ns = |ms: u64| Some(ms * 1_000_000);
-    let given = |cpus| SenderStats {
+    let given = |cpus, busy_cpus_ns| SenderStats {
         lanes_ns: ns(4000),
         lanes_cpu_ns: ns(1800),
         sealing_ns: ns(1500),
         not_scheduled_ns: ns(2100),
         cpus,
+        busy_cpus_ns,
         ..SenderStats::default()
     };
-    for (cpus, why) in [(Some(2), Why::Encryption), (Some(8), Why::NotScheduled), (None, Why::NotScheduled)] {
-        let detail = merge_reports(waiting(), &given(cpus)).limited_detail;
-        assert_eq!((detail.host.as_str(), detail.why), ("sender", why), "{cpus:?}");
+    for (cpus, busy_cpus_ns, why) in [
+        (Some(2), None, Why::Encryption),
+        (Some(8), None, Why::NotScheduled),
+        (None, None, Why::NotScheduled),
+        (Some(8), ns(1900), Why::Encryption),
+        (Some(8), ns(7000), Why::NotScheduled),
+    ] {
+        let detail = merge_reports(waiting(), &given(cpus, busy_cpus_ns)).limited_detail;
+        assert_eq!((detail.host.as_str(), detail.why), ("sender", why), "{cpus:?} {busy_cpus_ns:?}");
     }
 }
 
