@@ -214,13 +214,9 @@ impl RemoteCopy {
         let cpu = cpu_now();
         let origins = self.sources.iter().map(|place| self.source_place(place)).collect::<Result<_, _>>()?;
         let share = Budget::of_client(self.memory_bytes).share();
-        let handles = Arc::new(HandleTable::new(
-            origins,
-            self.options.links.follow,
-            Arc::clone(&self.stop),
-            share,
-            None,
-        ));
+        let (follow, stop) = (self.options.links.follow, Arc::clone(&self.stop));
+        let handles = HandleTable::new(origins, follow, stop, share, None).with_options(&self.options);
+        let handles = Arc::new(handles);
         let mut session = self.begin(&SessionStart::of_this_side(Direction::Push, remote, last), events)?;
         // The side that writes holds itself to the rate. Blocks that are sent ahead have slots of their own here.
         let lanes = session.lane_range.map_or(session.lanes, |range| range.most) + u32::from(session.ahead);

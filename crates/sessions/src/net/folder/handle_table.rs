@@ -39,7 +39,7 @@ use crate::net::folder::weight;
 use crate::place::Fill;
 use crate::problem::{Class, Operation, Problem};
 use crate::setup::budget::{Charge, Share};
-use crate::setup::options::FollowLinks;
+use crate::setup::options::{FollowLinks, Options};
 use datapump_files::disk::{
     AttributeHolder, FileCalls, FileKind, Meta, file_meta, folder_is_made_up, is_made_up, magic,
     open_with_identity, with_handle,
@@ -101,6 +101,8 @@ pub(crate) struct HandleTable {
     stop: Arc<AtomicBool>,
     /// What other sessions of a server have open; a client's are not read by others.
     shared_reads: Option<Arc<SharedReads>>,
+    /// Its files are read to be measured.
+    is_rehearsal: bool,
     times: CallTimes,
 }
 
@@ -137,8 +139,14 @@ impl HandleTable {
             own_names: OwnNames::default(),
             stop,
             shared_reads,
+            is_rehearsal: false,
             times: CallTimes::default(),
         }
+    }
+
+    /// The same for a session with these options.
+    pub(crate) fn with_options(self, options: &Options) -> HandleTable {
+        HandleTable { is_rehearsal: options.measuring.rehearsal_bytes.is_some(), ..self }
     }
 
     /// Performs a request about names and attributes, or for a digest, and gives each answer to `tell` before the next is
@@ -236,7 +244,9 @@ impl HandleTable {
         if (now.device, now.inode) != (meta.device, meta.inode) {
             return Err(Fault { words: Some(REPLACED.into()), ..fault(Operation::OpenAgain, EBADF) });
         }
-        let given = GivenFile::new(handle, meta, magic, look, None).joined(self.shared_reads.as_deref());
+        let given = GivenFile::new(handle, meta, magic, look, None)
+            .rehearsed(self.is_rehearsal)
+            .joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.read_past_cache()));
         let kept = KeptFile::Open(taken.clone(), charges);
         self.files().insert_place(number, place, kept, self.open_places);
@@ -406,7 +416,9 @@ impl HandleTable {
         let told = if is_named { with_handle(meta, &handle) } else { open_with_identity(meta, &handle) };
         let answer = to_wire(&told);
         let look = TimeLook::new(now_ns, magic, &meta);
-        let given = GivenFile::new(handle, meta, magic, look, above).joined(self.shared_reads.as_deref());
+        let given = GivenFile::new(handle, meta, magic, look, above)
+            .rehearsed(self.is_rehearsal)
+            .joined(self.shared_reads.as_deref());
         let taken = Taken::File(Arc::new(given.read_past_cache()));
         let is_young = Some(look.is_young);
         Ok((
@@ -484,7 +496,8 @@ impl HandleTable {
         let charge = (bytes > UNCHARGED_BYTES).then(|| self.charge(bytes, 0)).transpose()?;
         let block_len = (is_it && !is_as_listed).then_some(meta.size_bytes as u32);
         let answer = Answer::file(to_wire(&meta), attributes, block_len);
-        let given = GivenFile::new(handle, meta, magic, TimeLook::new(now_ns, magic, &meta), above);
+        let look = TimeLook::new(now_ns, magic, &meta);
+        let given = GivenFile::new(handle, meta, magic, look, above).rehearsed(self.is_rehearsal);
         Ok((answer, charge, is_it.then_some(given)))
     }
 

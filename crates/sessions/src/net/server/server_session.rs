@@ -497,7 +497,8 @@ fn serve_reads(
     let (stop, share) = (Arc::clone(&state.stop), Arc::clone(&wanted.share));
     let reads = state.shared_reads.clone();
     let (places, follow) = (wanted.handle_places(), wanted.options.links.follow);
-    let handles = Arc::new(HandleTable::new(places, follow, stop, share, reads));
+    let handles = HandleTable::new(places, follow, stop, share, reads).with_options(&wanted.options);
+    let handles = Arc::new(handles);
     let (sockets, patience) = (wanted.options.network.sockets.clone(), control.patience());
     let job =
         HostJob::copy(Vec::new(), Place::null()).options(wanted.options).shared_rate(state.rate.clone());

@@ -62,6 +62,7 @@ impl RemoteCopy {
                 it.reporting.bill = given.reporting.bill;
                 it.network.sockets = given.network.sockets.clone();
                 it.measuring.far_null_bytes = given.measuring.far_null_bytes;
+                it.measuring.rehearsal_bytes = given.measuring.rehearsal_bytes;
             }),
         };
         let options =

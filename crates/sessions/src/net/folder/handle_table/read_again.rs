@@ -34,7 +34,7 @@ impl HandleTable {
         let meta = given.handle.meta().map_err(|errno| fault(Operation::LookAt, errno))?;
         // What was appended to has pages that were written, and the caller sees that it grew.
         let (at, len) = blocks.filter(|_| meta.size_bytes > LOOKED_AT_WHOLE).unwrap_or((0, meta.size_bytes));
-        let was_stored_to = || mapped::was_stored_within(&given.handle, &meta, at, len);
+        let was_stored_to = || given.was_stored_within(&meta, at, len);
         if meta.size_bytes <= given.meta.size_bytes && was_stored_to() {
             return Err(changed(mapped::STORED_TO, Some(Class::Changed)));
         }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::net::folder::handle_place::HandlePlace;
     use crate::setup::budget::Budget;
-    use crate::setup::options::FollowLinks;
+    use crate::setup::options::{FollowLinks, Options};
     use datapump_files::identity::tick;
 
     const LINE: &[u8] = b"a line\n";
@@ -230,6 +230,32 @@ mod tests {
         assert_eq!(after.lanes_cpu_ns, before.lanes_cpu_ns, "the lane counts that");
         let read_ns = after.source_wait_ns.unwrap_or(0) - before.source_wait_ns.unwrap_or(0);
         assert!(read_ns + settling_ns <= elapsed_ns, "a wait for the clock is no read: {after:?}");
+    }
+
+    /// Pages that a mapping stored to are dirty, as those of a write are.
+    #[test]
+    fn stores_are_not_looked_for_in_a_rehearsal() {
+        let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("room");
+        let path = home.path().join("file");
+        fs::write(&path, vec![7; 2 << 20]).expect("room");
+        for rehearsal_bytes in [Some(1), None] {
+            let options = Options::default().with(|it| it.measuring.rehearsal_bytes = rehearsal_bytes);
+            let (places, share) =
+                (vec![HandlePlace::Path(home.path().into())], Budget::of_client(None).share());
+            let table = HandleTable::new(places, FollowLinks::Never, Arc::default(), share, None);
+            let table = table.with_options(&options);
+            let root = PeerRequest::Root { folder: 1, place: 0 };
+            for ask in [root, PeerRequest::Open { file: 2, above: 1, name: b"file".to_vec().into() }] {
+                table.answer(ask, &mut |_| Ok(())).expect("an answer");
+            }
+            let file = fs::File::options().read(true).write(true).open(&path).expect("it is there");
+            file.write_all_at(b"7", 0).expect("room");
+            if !datapump_engine::os::linux::has_dirty_pages(&file, 0, 1 << 20) {
+                return eprintln!("not tested: dirty pages do not show here");
+            }
+            let is_found = table.metadata_again(2, None).is_err();
+            assert_eq!(is_found, rehearsal_bytes.is_none());
+        }
     }
 
     fn with_no_reads(lanes: &SenderStats) -> SenderStats {
