@@ -31,13 +31,13 @@ use datapump_transport::{CancelToken, Channel, HANDSHAKE_MAX, Host, NetFault, Po
 
 use crate::job::HostJob;
 use crate::lane::Stepped;
-use crate::net::folder::handle_place::HandlePlace;
+use crate::net::folder::handle_place::{Flow, HandlePlace};
 use crate::net::folder::handle_table::HandleTable;
 use crate::net::folder::owners::Mapping;
 use crate::net::folder::remote_host::{PeerFacts, Pools, RemoteHost};
 use crate::net::server::control::{Control, Follows, Outbox, message_boxes};
 use crate::net::server::served_connection::{self, ServedConnection};
-use crate::place::{Place, Remote};
+use crate::place::{Fill, Place, Remote};
 use crate::report::event::Event;
 use crate::report::{Report, RoundTrips};
 use crate::setup::budget::Budget;
@@ -66,6 +66,8 @@ struct TwoHosts {
     compares: bool,
     /// Both ends report that they are one host.
     is_one_host: bool,
+    /// Every place that is read is null of so many bytes.
+    null_bytes: Option<u64>,
 }
 
 /// How a session went.
@@ -96,6 +98,7 @@ impl TwoHosts {
             memory_bytes: 1 << 30,
             compares: false,
             is_one_host: false,
+            null_bytes: None,
         }
     }
 
@@ -124,7 +127,11 @@ impl TwoHosts {
         control: Channel,
         is_caller: bool,
     ) -> Result<Pools, NetFault> {
-        let places = sources.iter().map(|source| HandlePlace::Path(source.into())).collect();
+        let place = |source: &PathBuf| match self.null_bytes {
+            Some(bytes) => HandlePlace::Flow(Flow::Null { bytes, fill: Fill::Noise }),
+            None => HandlePlace::Path(source.into()),
+        };
+        let places = sources.iter().map(place).collect();
         let handles = Arc::new(HandleTable::new(
             places,
             FollowLinks::Never,

@@ -7,8 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use datapump::{
-    Class, DurabilityOptions, Fill, Job, MeasuringOptions, NetworkOptions, Options, Place, Status,
-    TuningOptions,
+    Class, DurabilityOptions, Fill, Job, MeasuringOptions, Options, Place, Status, TuningOptions,
 };
 
 use super::ends::{CopyEnds, End};
@@ -30,7 +29,8 @@ pub(super) const NO_TIME: &str = "there was no time";
 const NULL_BYTES: u64 = 160 << 30;
 /// Slices begin at a multiple of this: as direct I/O needs it, and any request size divides it.
 const BEGIN_STEP: u64 = 64 << 20;
-/// Bytes written in all besides the copy: six slices of a copy of 400 MiB; one in twenty of the free bytes at most.
+/// Bytes written in all besides the copy: six slices of a copy of 400 MiB; one in twenty of the free bytes at most, in memory
+/// of each slice.
 pub(super) const WRITES_MAX: u64 = 4 << 30;
 /// Bytes written in all to a host that does not report its free bytes, as an older version: it bounds each slice alone.
 const WRITES_MAX_UNKNOWN: u64 = 256 << 20;
@@ -58,11 +58,8 @@ pub(super) fn tuning(options: &Options) -> Options {
             no_resume: true,
             ..DurabilityOptions::default()
         },
-        network: NetworkOptions {
-            unhashed: options.network.unhashed,
-            sockets: options.network.sockets.clone(),
-            ..NetworkOptions::default()
-        },
+        // Also whether blocks are requested before they have slots.
+        network: options.network.clone(),
         ..Options::default()
     }
 }
@@ -291,4 +288,21 @@ fn free_bytes(path: &Path) -> u64 {
     let free = room.map_or(0, |room| room.f_bavail.saturating_mul(room.f_frsize));
     let limit = is_in_memory(path).then(|| ControlGroups::of_this_process().memory_bytes());
     free.min(limit.flatten().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datapump::Choice;
+
+    #[test]
+    fn a_slice_requests_as_its_copy_does() {
+        for read_ahead in [Choice::Auto, Choice::Never] {
+            let asked = Options::default().with(|it| {
+                (it.network.read_ahead, it.tuning.source_depth) = (read_ahead, Some(1));
+            });
+            let options = tuning(&asked);
+            assert_eq!((options.network.read_ahead, options.tuning.source_depth), (read_ahead, Some(1)));
+        }
+    }
 }

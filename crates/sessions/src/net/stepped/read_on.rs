@@ -27,6 +27,19 @@ fn what_is_under_way_is_more_than_there_are_slots() {
     }
 }
 
+/// As a part of a copy that is measured it is bounded by what bounds a file. Only places with files are opened ahead.
+#[test]
+fn null_of_a_known_length_is_requested_as_a_file_is() {
+    let stage = TwoHosts { null_bytes: Some(8 << 20), ..TwoHosts::new() };
+    for way in [Direction::Pull, Direction::Push] {
+        let target = format!("{way:?}");
+        let outcome = stage.copy(way, ("null", &target), of_blocks(&stage));
+        assert_eq!((outcome.report.exit_status, outcome.lost), (0, None), "{target}");
+        assert_eq!(fs::metadata(stage.path(&target)).expect("it was copied").len(), 8 << 20, "{target}");
+        assert_eq!((outcome.round_trips, outcome.report.source_depth), (5, 128), "{target}");
+    }
+}
+
 /// At every moment of a copy: a file that was written over meanwhile gets no name, one that only grew is as it was.
 #[test]
 fn a_source_that_changes_under_way_is_found() {

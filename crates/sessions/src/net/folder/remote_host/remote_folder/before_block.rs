@@ -67,10 +67,12 @@ impl RemoteBlocks for RemoteFile {
         Some(PeerRequest::ReadOn { file, at, len, block_len, sum })
     }
 
+    /// Null of a known length is requested as a file is: nothing but the path bounds it, where it stands for a file.
     fn number(&self) -> Option<u64> {
         match self {
             RemoteFile::Open(file) => Some(file.number),
-            RemoteFile::Small(_) | RemoteFile::Stream(_) => None,
+            RemoteFile::Stream(StreamFile { number, bytes }) => bytes.map(|_| *number),
+            RemoteFile::Small(_) => None,
         }
     }
 
