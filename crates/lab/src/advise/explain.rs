@@ -109,13 +109,17 @@ fn explain_in_time(case: &Case, mover: Mover<'_>, clock: ExplainClock<'_>, tell:
     let bench = isolate::Bench::new(case, &ends, mover, clock);
     let measured = measured(&bench, foreseen.is_refused, tell);
     let prediction = law::predict_rounds(&measured, &ends).filter(|_| !is_stopped(case));
-    let MeasuredRounds { parts, wrong: unmeasured, .. } = measured;
+    let MeasuredRounds { parts, wrong: mut unmeasured, .. } = measured;
     if let Some(prediction) = &prediction {
         tell(&messages::prediction(prediction));
     }
     // No second of rest: the copy is to find the machine as the slices did.
     if bench.written.get() > 0 {
         ends.wait_discarded(&case.stop);
+    }
+    if let Some(why) = ends.slow_commit() {
+        tell(why);
+        unmeasured.push(why.into());
     }
     let before = clock();
     let report = copy(case, mover);

@@ -46,7 +46,7 @@ pub fn read(words: Vec<OsString>) -> Result<args::Command, Error> {
     })
 }
 
-/// Whether this is what a copy starts over ssh. A session says what it wants: variables of the far shell are for what
+/// Whether this is what a copy starts over ssh. A session says what it wants: variables of the remote shell are for what
 /// its user types there.
 fn is_remote_end(words: &[OsString]) -> bool {
     words.get(1..).is_some_and(|words| words == ["serve", "--stdio"])

@@ -134,6 +134,12 @@ impl CopyEnds {
         let _ = limited(within, stop, |flag| disk.wait_at_rest(rest, &flag));
     }
 
+    /// That a commit took too long: it may still be under way while the copy runs.
+    pub(super) fn slow_commit(&self) -> Option<&'static str> {
+        let words = "the disk was not idle when the copy began: a commit took longer than 0.8 s";
+        self.commits_slowly.get().then_some(words)
+    }
+
     /// One that does not end in time is the last.
     fn commit(&self, within: Duration, stop: &AtomicBool, commit: impl FnOnce() + Send + 'static) {
         let is_slow = self.commits_slowly.get() || !has_ended_within(within, stop, commit);
@@ -240,7 +246,7 @@ mod tests {
                     let _ = is_closed.lock().map(|it| it.recv());
                 }
             });
-            ends.commits_slowly.get()
+            ends.slow_commit().is_some()
         };
         let long = Duration::from_secs(600);
         assert_eq!([commit(long, false), commit(long, false)], [false; 2]);

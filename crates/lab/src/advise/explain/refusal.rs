@@ -40,7 +40,7 @@ pub(super) fn foresee(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> Foresee
 
 /// As `pump copy -n` has it. Some files of several that cannot be copied are no reason to refuse the others.
 fn planned(case: &Case, ends: &CopyEnds, mover: Mover<'_>) -> Foreseen {
-    // To ask the other host, the pipe would be opened, and whoever writes into it would see it closed again.
+    // To ask the other host, the pipe would be opened, and the program that writes into it would see it closed again.
     if ends.source == End::Once && ends.is_remote() {
         return Foreseen::default();
     }

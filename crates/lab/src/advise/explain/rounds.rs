@@ -19,7 +19,7 @@ use super::part::{MeasuredRounds, Part, PartName, Slice, SlicePair, by_round};
 pub(super) mod repeat;
 
 /// After this much time there are no more rounds, if there are enough: with the rests, the trials and the repetitions all of
-/// it stays below half a minute.
+/// it stays below half a minute, unless a single call takes longer.
 const TIME: Duration = Duration::from_millis(7500);
 /// Nor however few there are: then no slice begins, the first ones included.
 const TIME_MAX: Duration = Duration::from_secs(14);
