@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 /// Statement S19: two calibrations that differ by more than this share of one CPU are noisy.
 const CALIBRATIONS_DIFFER_MAX: f64 = 0.02;
-/// The largest share that a hypervisor may have taken.
-const STOLEN_MAX: f64 = 0.02;
+/// The largest share of one CPU that a hypervisor may have taken.
+pub const STOLEN_MAX: f64 = 0.02;
 /// Interrupts are told in ticks of 10 ms, sampled: as much may be missing in a run of a second.
 const UNEXPLAINED_MAX: f64 = 0.05;
 /// The kernel tells the time of a process up to a tick late.

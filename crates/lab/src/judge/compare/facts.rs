@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::Unjudged;
 use crate::judge::stats::median;
+use crate::probe::soaked::STOLEN_MAX;
 use crate::report::figures::figures;
 use crate::row::Row;
 
@@ -87,6 +88,31 @@ pub fn load_warning(sides: [&[Row]; 2]) -> Option<String> {
     })
 }
 
+/// A warning where a hypervisor took more of one side's time: the pace is that of blocks which nothing interrupted.
+pub fn stolen_warning(sides: [&[Row]; 2]) -> Option<String> {
+    let [a, b] = sides.map(stolen_share);
+    let (a, b) = a.zip(b)?;
+    let words = |share: f64| figures(100.0 * share);
+    ((a - b).abs() > STOLEN_MAX).then(|| {
+        format!(
+            "the time that a hypervisor took is not the same: {} % of one processor in A, {} % in B: the program is \
+             not all that differs",
+            words(a),
+            words(b)
+        )
+    })
+}
+
+/// What was taken of one processor, over all runs: it is counted in ticks of 10 ms, so that a short run alone says little.
+fn stolen_share(rows: &[Row]) -> Option<f64> {
+    let completed = rows.iter().filter(|row| row.is_completed());
+    let runs = completed.filter_map(|row| Some((row.stolen_ns?, row.elapsed_ns)));
+    let (stolen, elapsed) = runs.fold((0.0, 0.0), |(stolen, elapsed), (its_stolen, its_elapsed)| {
+        (stolen + its_stolen as f64, elapsed + its_elapsed as f64)
+    });
+    (elapsed > 0.0).then(|| stolen / elapsed)
+}
+
 /// Why these rows have no verdict, whatever their values. Rows that do not say their build, kernel or machine are taken
 /// for the same; rows of two machines are compared in proportion only.
 pub fn obstacle(sides: [&[Row]; 2], is_in_proportion: bool) -> Option<Unjudged> {
@@ -104,15 +130,17 @@ pub fn obstacle(sides: [&[Row]; 2], is_in_proportion: bool) -> Option<Unjudged> 
     }
 }
 
-/// Whether not all rows are of one machine: processors of other models or clocks, or another installation.
+/// Whether not all rows are of one machine: processors of other models, clocks or number, or another installation. A
+/// machine that lost processors is another one: what is done beside the copy has fewer.
 fn are_of_other_machines(sides: [&[Row]; 2]) -> bool {
     let all = || sides.into_iter().flatten();
+    let counts: BTreeSet<u32> = all().map(|row| row.cpus).collect();
     let models: BTreeSet<&String> =
         all().map(|row| &row.cpu_model).filter(|model| !model.is_empty()).collect();
     let installations: BTreeSet<&String> = all().filter_map(|row| row.machine_id.as_ref()).collect();
     let clocks = || all().filter_map(|row| row.cpu_mhz);
     let (least, most) = (clocks().fold(f64::INFINITY, f64::min), clocks().fold(0.0, f64::max));
-    models.len() > 1 || installations.len() > 1 || most > least * SAME_CLOCK
+    models.len() > 1 || counts.len() > 1 || installations.len() > 1 || most > least * SAME_CLOCK
 }
 
 /// The rows of a side that began before one of their session that was written earlier.

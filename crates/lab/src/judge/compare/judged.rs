@@ -86,6 +86,13 @@ impl fmt::Display for Unjudged {
     }
 }
 
+impl Unjudged {
+    /// Whether more runs or sessions would give a verdict.
+    pub(super) fn is_of_runs(self) -> bool {
+        matches!(self, Unjudged::TooFew | Unjudged::NotInterleaved(_))
+    }
+}
+
 impl Serialize for Unjudged {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{CellComparison, ComparedBy, Comparison, Judged, Metric};
+use super::{CellComparison, ComparedBy, Comparison, Judged, Metric, Unjudged};
 use crate::judge::stats::Interval;
 use crate::report::table::Table;
 use crate::study::Level;
@@ -31,7 +31,9 @@ impl Comparison {
             ComparedBy::Pairs => "pairs of runs of one session and round",
             ComparedBy::Sessions => "sessions, each by the mean of its runs",
         };
+        let lacks_runs = self.overall.why.is_some_and(Unjudged::is_of_runs);
         match self.at_once {
+            0 if !lacks_runs => format!("compared: {by}; no intervals"),
             0 => format!("compared: {by}; no intervals: three on each side are the least"),
             1 => format!("compared: {by}; interval: 95 %"),
             all => format!(

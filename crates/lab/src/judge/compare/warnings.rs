@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::facts::{load_warning, set_back};
+use super::facts::{load_warning, set_back, stolen_warning};
 use super::units::{self, CellUnits};
 use super::{ComparedBy, ComparedCell, Metric, RowsSide};
 use crate::report::figures::figures;
@@ -81,7 +81,8 @@ pub fn warnings(rows: [&[Row]; 2], sides: &[RowsSide<'_>; 2], metric: Metric) ->
     });
     let common = sides[0].iter().filter_map(|(cell, a)| Some((*cell, [a, sides[1].get(cell)?])));
     let cells = common.flat_map(|(cell, rows)| of_cell(cell, rows, metric));
-    machine.chain(load_warning(rows)).chain(clock_warnings(rows)).chain(cells).collect()
+    let meanwhile = load_warning(rows).into_iter().chain(stolen_warning(rows));
+    machine.chain(meanwhile).chain(clock_warnings(rows)).chain(cells).collect()
 }
 
 /// Intervals that are wider by less than this for sessions that lie together are not warned of.

@@ -52,11 +52,15 @@ fn a_side_of_two_builds_kernels_or_machines_has_no_verdict() {
         ((|row| row.build = format!("b{}", row.repeat % 2)) as fn(&mut Row), Some(Unjudged::SeveralBuilds)),
         (|row| row.kernel = format!("6.{}", row.repeat % 2), Some(Unjudged::SeveralKernels)),
         (|row| row.machine_id = Some(format!("m{}", row.repeat % 2)), Some(Unjudged::OtherMachine)),
+        (|row| row.cpus = 2 + row.repeat % 2, Some(Unjudged::OtherMachine)),
+        (|row| row.cpus = 8, Some(Unjudged::OtherMachine)),
         (|row| row.build = "one".into(), None),
         (|row| row.kernel = "6.1".into(), None),
     ] {
         for comparison in [by_default(&three("a", change), &b), by_default(&b, &three("a", change))] {
             assert_eq!((comparison.overall.why, comparison.is_empty()), (why, why.is_some()), "{comparison}");
+            // Three sessions are there: more of them would not help.
+            assert!(!comparison.to_string().contains("three on each side are the least"), "{comparison}");
         }
     }
 }
@@ -82,6 +86,31 @@ fn what_the_sides_are_of_is_told_before_any_verdict() {
         let at = text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
         assert!(at < text.find("verdict\n").expect("a table"), "{text}");
     }
+}
+
+/// Runs from which a hypervisor took time are slower, whatever the program: a verdict alone would blame that.
+#[test]
+fn what_a_hypervisor_took_of_one_side_alone_is_warned_of() {
+    let of = |name: &str, share: f64| {
+        three(name, move |row| {
+            // The kernel counts in ticks: of short runs one in several has one.
+            let tick = 10_000_000;
+            let due = row.elapsed_ns as f64 * share * f64::from(row.repeat + 1);
+            let before = row.elapsed_ns as f64 * share * f64::from(row.repeat);
+            row.stolen_ns = Some((due as u64 / tick - before as u64 / tick) * tick);
+        })
+    };
+    let warned =
+        |a: &[Row], b: &[Row]| by_default(a, b).warnings.iter().any(|it| it.contains("a hypervisor took"));
+    let (none, little, much) = (of("a", 0.0), of("b", 0.01), of("b", 0.4));
+    assert!(!warned(&none, &little), "1 % of one processor is no cause");
+    assert!(warned(&none, &much) && warned(&much, &none));
+    assert!(!warned(&of("a", 0.4), &much), "it is the same on both sides");
+    let unknown = three("a", |row| row.stolen_ns = None);
+    assert!(!warned(&unknown, &much), "older rows do not say it");
+    let text = by_default(&none, &much).to_string();
+    let words = "warning: the time that a hypervisor took is not the same: 0 % of one processor in A, ";
+    assert!(text.find(words).is_some_and(|at| Some(at) < text.find("verdict\n")), "{text}");
 }
 
 /// Half of a round is there: in turns its runs have no partners, apart they are runs of their session.
