@@ -294,6 +294,8 @@ impl Watcher {
             command: self.command,
             elapsed_ns,
             ended: state_of(self.pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X')),
+            stopped: state_of(self.pid).is_some_and(|stat| matches!(stat.state, 'T' | 't')),
+            reads_random: self.held.values().flat_map(BTreeMap::values).any(Descriptor::is_random),
             rounds: self.rounds,
             processes: self.delays.list(),
             threads,

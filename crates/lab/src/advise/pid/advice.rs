@@ -139,6 +139,9 @@ const TABLE: &[(LimitedBy, &str, Option<Why>, &str)] = &[
 
 /// Nothing was found out, and there is nothing left to watch.
 pub const ENDED: &str = "it has ended: watch the next one from its start, or copy by pump explain SRC DST";
+/// Nothing moves, and nothing is waited for.
+pub const STOPPED: &str =
+    "it is stopped, by a signal or a debugger: let it go on (fg in its shell, or kill -CONT)";
 /// The kernel copies, and no file on a disk is an end: direct I/O is of no use.
 pub const MEMORY_ONLY: &str =
     "the kernel copies bytes from memory to memory: ask for larger pieces, or use several processes";

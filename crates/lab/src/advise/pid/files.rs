@@ -60,6 +60,11 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
+    /// Whether the kernel computes what is read there (random(4)).
+    pub fn is_random(&self) -> bool {
+        self.reads && matches!(&*self.link, "/dev/urandom" | "/dev/random")
+    }
+
     /// For telling what a call on it waits for.
     pub fn open(&self, tcp: &BTreeSet<u32>) -> OpenAs {
         match self.kind {

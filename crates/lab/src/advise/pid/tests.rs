@@ -115,6 +115,77 @@ fn ends_are_named_by_who_waits_for_them() {
     ]);
 }
 
+/// Where a ring of requests is waited for and no device is busy, a pipe is: `pump copy - file`.
+#[test]
+fn queued_requests_that_no_device_has_are_for_a_pipe() {
+    use Doing::*;
+    let file = |kind: &'static str, role, other: Option<&str>| WatchedFile {
+        kind,
+        role,
+        other_process: other.map(String::from),
+        ..WatchedFile::default()
+    };
+    let sink = WatchedDevice {
+        source: false,
+        sink: true,
+        writes: 9,
+        write_bytes: 9 << 20,
+        write_ns: S / 50,
+        ..WatchedDevice::default()
+    };
+    let of = |files: &[WatchedFile], busy_ns| Watched {
+        files: files.to_vec(),
+        ..with_device(&[(Queue, 95)], WatchedDevice { busy_ns, ..sink.clone() })
+    };
+    let outer = file("pipe", Role::Source, Some("yes (7)"));
+    let (inner, log) = (file("pipe", Role::Source, None), file("file", Role::Sink, None));
+    let emptied = file("fifo", Role::Sink, Some("gzip (8)"));
+    let read = file("file", Role::Source, None);
+    let mut chain = of(&[inner.clone(), log.clone()], S / 50);
+    chain.threads.push(thread(&[(Running, 99)]));
+    check(vec![
+        ("a pipe that is fed slowly", of(&[outer.clone(), log.clone()], S / 50), "source", "read", "pipe"),
+        ("a named one, emptied slowly", of(&[read.clone(), emptied], S / 50), "sink", "write", "pipe"),
+        ("a disk that is busy", of(&[outer.clone(), log.clone()], S), "sink", "write", "device"),
+        ("a file is read, too", of(&[outer, read, log], S / 50), "sink", "write", "round trips"),
+        ("the other end computes", chain, "cpu", "compute", "computing"),
+    ]);
+}
+
+/// `dd if=/dev/urandom of=file`: direct I/O would not help.
+#[test]
+fn random_bytes_are_computed_and_not_copied() {
+    let of = |reads_random, files: &[WatchedFile]| {
+        let thread = Thread { system_ns: S, ..thread(&[(Doing::Running, 99)]) };
+        Watched { reads_random, files: files.to_vec(), ..self::of(vec![thread]) }
+    };
+    let (sink, source) = (WatchedFile { role: Role::Sink, ..WatchedFile::default() }, WatchedFile::default());
+    check(vec![
+        ("a generator", of(true, std::slice::from_ref(&sink)), "cpu", "compute", "computing"),
+        ("a copy that has it open", of(true, &[source.clone(), sink.clone()]), "cpu", "compute", "copying"),
+        ("a copy", of(false, &[source, sink]), "cpu", "compute", "copying"),
+    ]);
+    let random = std::fs::File::open("/dev/urandom").expect("it is there");
+    let own = descriptors(std::process::id()).expect("our own");
+    assert!(own.values().any(Descriptor::is_random), "{random:?} {own:?}");
+}
+
+#[test]
+fn what_is_stopped_is_not_watched_for_longer() {
+    let still = Watched { stopped: true, processes: Vec::new(), ..alone(&[(Doing::Other, 99)]) };
+    assert!(verdict(&still).advice.contains("kill -CONT"), "{:?}", verdict(&still));
+    let mut child = Command::new("sleep").arg("60").spawn().expect("sleep runs");
+    let signal = |signal| {
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, signal).expect("our own");
+    };
+    signal(rustix::process::Signal::STOP);
+    let seen = watch(child.id(), Duration::from_millis(50), &Arc::default()).expect("it is there");
+    signal(rustix::process::Signal::KILL);
+    child.wait().expect("it ended");
+    assert!(seen.stopped && !seen.ended, "{seen:?}");
+}
+
 #[test]
 fn a_chain_is_limited_by_the_one_that_does_not_wait_for_the_others() {
     use Doing::*;

@@ -10,9 +10,9 @@ use datapump::{LimitedBy, LimitedDetail, Why};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::advice::{ENDED, MEMORY_ONLY, advice};
+use super::advice::{ENDED, MEMORY_ONLY, STOPPED, advice};
 use super::wait::Doing;
-use super::watched::{Role, Thread, Watched, WatchedConnection, WatchedDevice};
+use super::watched::{Role, Thread, Watched, WatchedConnection, WatchedDevice, WatchedFile};
 
 /// A lead below this fraction of the time is no lead.
 const BALANCED_FRACTION: f64 = 0.10;
@@ -92,6 +92,7 @@ pub fn verdict(watched: &Watched) -> Verdict {
 fn tried(watched: &Watched, found: &Candidate) -> &'static str {
     match (found.limited_by, found.why) {
         (LimitedBy::Unknown, _) if watched.ended => ENDED,
+        (LimitedBy::Unknown, _) if watched.stopped => STOPPED,
         (LimitedBy::Cpu, Why::Copying) if !has_disk(watched) => MEMORY_ONLY,
         _ => advice(found.limited_by, found.stage, found.why),
     }
@@ -297,10 +298,15 @@ fn cpu(watched: &Watched) -> Candidate {
     let why = match busiest {
         _ if of(watched.throttled_ns) >= QUOTA_FRACTION => Why::CpuQuota,
         _ if running - on_cpu > on_cpu => Why::NotScheduled,
-        Some(thread) if thread.system_ns > thread.user_ns => Why::Copying,
+        Some(thread) if thread.system_ns > thread.user_ns && !only_reads_random(watched) => Why::Copying,
         _ => Why::Computing,
     };
     Candidate { share: running, limited_by: LimitedBy::Cpu, host: "local", stage: "compute", why }
+}
+
+/// Random bytes are all that is read: the kernel computes them, and copies little.
+fn only_reads_random(watched: &Watched) -> bool {
+    watched.reads_random && !watched.files.iter().any(|it| it.role == Role::Source)
 }
 
 fn sending(watched: &Watched) -> Candidate {
@@ -342,8 +348,15 @@ fn receiving(watched: &Watched) -> Candidate {
     Candidate { share: 0.0, limited_by: LimitedBy::Network, host, stage: "receive", why }
 }
 
-/// Requests that the kernel performs while their process waits for any of them: the busier device is what it waits for.
+/// Requests that the kernel performs while their process waits for any of them: the busier device is what it waits for,
+/// or a pipe, where no device is busy for as long.
 fn queue(watched: &Watched, share: f64) -> Option<Candidate> {
+    if let Some(pipe) = queued_pipe(watched, share) {
+        // Its other end is seen unless that is watched, too: then one waits for the other.
+        pipe.other_process.as_ref()?;
+        let (limited_by, stage) = limit_of(pipe.role);
+        return Some(Candidate { share, limited_by, host: "local", stage, why: Why::Pipe });
+    }
     let of = |role| busiest(watched, role).map(|device| traffic(device, role)).unwrap_or_default();
     let (read, written) = (of(Role::Source), of(Role::Sink));
     let role = match (read.is_bounded, written.is_bounded) {
@@ -356,6 +369,22 @@ fn queue(watched: &Watched, share: f64) -> Option<Candidate> {
     let (limited_by, stage) = limit_of(role);
     let why = device_reason(watched, role, share);
     Some(Candidate { share, limited_by, host: "local", stage, why })
+}
+
+/// A pipe that is all that is read, or all that is written, while no device is busy for as long as is waited.
+fn queued_pipe(watched: &Watched, share: f64) -> Option<&WatchedFile> {
+    let busy_ns = BUSY_FRACTION * share * watched.elapsed_ns as f64;
+    let is_bounded = |it: &WatchedDevice| it.read_rule.is_some() || it.write_rule.is_some();
+    if watched.devices.iter().any(|it| it.busy_ns as f64 >= busy_ns || is_bounded(it)) {
+        return None;
+    }
+    let is_pipe = |it: &&WatchedFile| matches!(it.kind, "pipe" | "fifo");
+    [Role::Source, Role::Sink].into_iter().find_map(|role| {
+        let of_role = || watched.files.iter().filter(|it| it.role == role);
+        // One that leads out before one between processes that are watched.
+        let pipe = of_role().filter(is_pipe).max_by_key(|it| it.other_process.is_some());
+        pipe.filter(|_| of_role().all(|it| is_pipe(&it)))
+    })
 }
 
 /// When nothing is waited for here but connections that have taken all there was: the other host is.

@@ -20,6 +20,12 @@ pub struct Watched {
     pub elapsed_ns: u64,
     /// It ended meanwhile.
     pub ended: bool,
+    /// It was stopped at the end, by a signal or a debugger.
+    #[serde(skip)]
+    pub stopped: bool,
+    /// Random bytes of the kernel are open to be read.
+    #[serde(skip)]
+    pub reads_random: bool,
     /// How often its threads were looked at.
     pub rounds: u32,
     /// It and what it started.
