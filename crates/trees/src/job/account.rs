@@ -175,7 +175,7 @@ impl Account<'_> {
     fn verdict(&self) -> (LimitedBy, LimitedDetail) {
         let (limited_by, mut detail) = verdict(&self.evidence());
         detail = self.with_limit(limited_by, detail);
-        if self.shared.remote_host.is_some() && limited_by == LimitedBy::Source {
+        if self.shared.remote_host.is_some() && has_a_cause_behind(limited_by, detail.why) {
             // For whoever finds out what is behind that wait.
             detail.setting = window_setting(&host_settings("", None));
         }
@@ -274,6 +274,11 @@ impl Account<'_> {
     }
 }
 
+/// Whether a wait for data of another host says nothing yet of their cause: a rate limit is that of this side.
+fn has_a_cause_behind(limited_by: LimitedBy, why: Why) -> bool {
+    limited_by == LimitedBy::Source && why != Why::RateLimit
+}
+
 /// What bounds the TCP windows of a host that receives.
 fn window_setting(settings: &HostSettings) -> String {
     match (settings.window_scaling, settings.receive_buffer) {
@@ -360,6 +365,13 @@ mod tests {
         assert_eq!(of(Some(false), Some(6 << 20)), "64 KiB, net.ipv4.tcp_window_scaling=0");
         assert_eq!(of(Some(true), Some(256 << 10)), "net.ipv4.tcp_rmem allows 256.0 KiB");
         assert_eq!(of(None, None), "");
+        for (limited_by, why, has) in [
+            (LimitedBy::Source, Why::Device, true),
+            (LimitedBy::Source, Why::RateLimit, false),
+            (LimitedBy::Sink, Why::Device, false),
+        ] {
+            assert_eq!(has_a_cause_behind(limited_by, why), has, "{limited_by:?} {why}");
+        }
     }
 
     #[test]

@@ -66,7 +66,11 @@ fn within(prediction: &Prediction) -> String {
 pub(super) fn page(explained: &Explained, case: &Case) -> String {
     match &explained.repeated {
         Some(Repeated { why_not: Some(_), .. }) if moved_no_bytes(explained) => {
-            let what = if explained.report.bytes > 0 { " (the file system shares them)" } else { "" };
+            let what = match &*explained.report.reflink.got {
+                _ if explained.report.bytes == 0 => "",
+                "always" => " (the file system shares them)",
+                _ => " (they are all in holes)",
+            };
             format!("This copy moved no bytes{what}; explain the copy of a file that needs some seconds.")
         }
         Some(Repeated { why_not: Some(why), times, elapsed_ns }) if !is_null(case) => {
@@ -387,11 +391,12 @@ mod tests {
         let nothing = Explained { repeated, prediction: None, advice, parts: Vec::new(), ..nothing };
         assert!(page(&nothing, &file).starts_with("This copy moved no bytes; explain"));
         assert_eq!(paragraph(&nothing, &file), "The copy moved no bytes.");
-        let shared = Explained { report: Report { bytes: 5, ..Report::default() }, ..nothing };
-        assert!(
-            page(&shared, &file)
-                .starts_with("This copy moved no bytes (the file system shares them); explain")
-        );
+        for (got, why) in [("always", "the file system shares them"), ("never", "they are all in holes")] {
+            let reflink = AskedAndGot { got: got.into(), ..AskedAndGot::default() };
+            let report = Report { bytes: 5, reflink, ..Report::default() };
+            let page = page(&Explained { report, ..nothing.clone() }, &file);
+            assert!(page.starts_with(&format!("This copy moved no bytes ({why}); explain")), "{page}");
+        }
         let few = Part { cpu_ns_per_byte: 9_590_000.0, ..part(PartName::Source, 1.0) };
         assert!(alone(&few).ends_with("KiB/s"), "{}", alone(&few));
     }
