@@ -170,7 +170,7 @@ pub fn make(arguments: &ProfileArguments) -> anyhow::Result<(Profile, DisturbedR
     let (rows, disturbed) = undisturbed_rows(&rows, arguments.keep_disturbed)?;
     let folder = arguments.folder.as_deref().unwrap_or(Path::new("."));
     let profile = of_rows(&rows, folder, arguments.cpu)
-        .map_err(|error| anyhow::anyhow!(disturbed.behind(&format!("{error:#}"))))?;
+        .map_err(|error| anyhow::anyhow!(disturbed.appended_to(&format!("{error:#}"))))?;
     let text = serde_json::to_string_pretty(&profile)? + "\n";
     replace(&arguments.out, text.as_bytes(), KIND, &is_profile)?;
     Ok((profile, disturbed))

@@ -76,7 +76,7 @@ struct CrossingRuns {
 /// Errors: the file cannot be read; no completed row in it has copied memory, or crossings.
 pub fn crossing_ways(path: &Path, keep_disturbed: bool) -> anyhow::Result<(Vec<CrossingWay>, DisturbedRows)> {
     let (rows, disturbed) = undisturbed_rows(path, keep_disturbed)?;
-    let ways = ways_of(&rows).map_err(|words| InputError::of_file(path, disturbed.behind(words)))?;
+    let ways = ways_of(&rows).map_err(|words| InputError::of_file(path, disturbed.appended_to(words)))?;
     Ok((ways, disturbed))
 }
 

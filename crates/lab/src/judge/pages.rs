@@ -94,7 +94,7 @@ pub fn page_curves(path: &Path, keep_disturbed: bool) -> anyhow::Result<(Vec<Pag
     if curves.is_empty() {
         let words =
             "nothing to fit: no completed run has the factors interface and touch; run the study access";
-        return Err(InputError::of_file(path, disturbed.behind(words)).into());
+        return Err(InputError::of_file(path, disturbed.appended_to(words)).into());
     }
     Ok((curves, disturbed))
 }

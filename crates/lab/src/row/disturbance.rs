@@ -14,7 +14,7 @@ use super::{Row, read_rows};
 /// A processor whose pace changed by more than this from before a run to after it was not the same throughout.
 const PACE_CHANGE_MAX: f64 = 1.05;
 
-/// What disturbed a run.
+/// The cause that disturbed a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
     /// The pace of the processor changed by more than 5 %.
@@ -24,7 +24,7 @@ pub enum Disturbance {
 }
 
 impl Row {
-    /// What disturbed the run. `None` of a run that failed, which is in no figure, and where it is not known.
+    /// The cause that disturbed the run. `None` for a run that failed, which is in no figure, and where it is not known.
     pub fn disturbance(&self) -> Option<Disturbance> {
         let is_other = |(before, after): (u64, u64)| {
             before.max(after) as f64 > before.min(after) as f64 * PACE_CHANGE_MAX
@@ -51,7 +51,7 @@ pub struct DisturbedRows {
 }
 
 impl DisturbedRows {
-    /// Counts.
+    /// Counts the disturbed ones of these rows; `kept`: whether they are in the figures all the same.
     pub fn count<'rows>(rows: impl IntoIterator<Item = &'rows Row>, kept: bool) -> DisturbedRows {
         let mut counted = DisturbedRows { kept, ..DisturbedRows::default() };
         for disturbance in rows.into_iter().filter_map(Row::disturbance) {
@@ -63,7 +63,7 @@ impl DisturbedRows {
         counted
     }
 
-    /// The sentence that is said of them; nothing if there are none.
+    /// The note that is printed about them; `None` if there are none.
     pub fn words(&self) -> Option<String> {
         let causes = [
             (self.pace, "the processor's pace changed by more than 5 %"),
@@ -80,8 +80,8 @@ impl DisturbedRows {
         (all > 0).then(|| format!("disturbed runs: {all} ({}), {done}", causes.join("; ")))
     }
 
-    /// An error with that sentence behind it: they may be why.
-    pub fn behind(&self, error: &str) -> String {
+    /// An error with that note appended: they may be why.
+    pub fn appended_to(&self, error: &str) -> String {
         self.words().map_or(error.into(), |words| format!("{error}; {words}"))
     }
 }
@@ -96,7 +96,7 @@ pub fn undisturbed(rows: &[Row], keep: bool) -> (Cow<'_, [Row]>, DisturbedRows) 
     (Cow::Owned(taken.cloned().collect()), disturbed)
 }
 
-/// Reads them from a file.
+/// Reads the rows of a file, without disturbed ones unless they are kept.
 ///
 /// Errors: as [`read_rows`].
 pub fn undisturbed_rows(path: &Path, keep: bool) -> anyhow::Result<(Vec<Row>, DisturbedRows)> {

@@ -115,7 +115,7 @@ fn nothing(path: &Path, fits: &Fits) -> InputError {
     let why = |refused: &UnfitGroup| format!("{}: {}", refused.group, refused.why);
     let whys: Vec<String> = fits.refused.iter().map(why).collect();
     let message = if whys.is_empty() { "no run has completed".to_string() } else { whys.join("; ") };
-    InputError::of_file(path, fits.disturbed.behind(&format!("nothing to fit: {message}")))
+    InputError::of_file(path, fits.disturbed.appended_to(&format!("nothing to fit: {message}")))
 }
 
 impl Fits {

@@ -89,7 +89,7 @@ pub fn application_cells(
     let cells = cells_of(&rows);
     if cells.is_empty() {
         let words = "nothing to fit: no run has the factors command and size; run the study applications";
-        return Err(InputError::of_file(path, disturbed.behind(words)).into());
+        return Err(InputError::of_file(path, disturbed.appended_to(words)).into());
     }
     Ok((cells, disturbed))
 }

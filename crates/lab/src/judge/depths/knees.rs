@@ -62,7 +62,7 @@ pub fn knees(path: &Path, keep_disturbed: bool) -> anyhow::Result<(Vec<Knee>, Di
     let knees = knees_of(&rows);
     if knees.is_empty() {
         let words = "nothing to fit: no completed runs differ in a request size or a depth alone; run the study depth";
-        return Err(InputError::of_file(path, disturbed.behind(words)).into());
+        return Err(InputError::of_file(path, disturbed.appended_to(words)).into());
     }
     Ok((knees, disturbed))
 }
