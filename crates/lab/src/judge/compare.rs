@@ -148,7 +148,7 @@ pub fn compare(a: &Path, b: &Path, by: Yardstick) -> anyhow::Result<Comparison> 
     Ok(comparison)
 }
 
-/// The number of a file.
+/// Device and inode number of a file.
 fn inode(path: &Path) -> Option<(u64, u64)> {
     path.metadata().map(|meta| (meta.dev(), meta.ino())).ok()
 }
@@ -172,14 +172,14 @@ impl Comparison {
         let [(a, of_a), (b, of_b)] = rows.map(|rows| undisturbed(rows, by.keep_disturbed));
         let words = [("A", of_a), ("B", of_b)].map(|(side, of)| Some(format!("{side}: {}", of.words()?)));
         let words: Vec<String> = words.into_iter().flatten().collect();
-        let mut comparison = Comparison::of_taken(files, [&a, &b], by)
+        let mut comparison = Comparison::from_undisturbed(files, [&a, &b], by)
             .map_err(|error| if words.is_empty() { error } else { error.context(words.join("; ")) })?;
         comparison.notes.extend(words);
         comparison.disturbed = [of_a, of_b];
         Ok(comparison)
     }
 
-    fn of_taken(files: [String; 2], rows: [&[Row]; 2], by: Yardstick) -> anyhow::Result<Comparison> {
+    fn from_undisturbed(files: [String; 2], rows: [&[Row]; 2], by: Yardstick) -> anyhow::Result<Comparison> {
         let Some(normalise) = by.normalise else {
             return Ok(Comparison::from_files(files, rows, by)?.unless(facts::obstacle(rows, false)));
         };

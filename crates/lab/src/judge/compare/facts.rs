@@ -1,4 +1,4 @@
-//! What two sides are of: machine, kernel, build, load and sessions, compared before anything is judged.
+//! Facts about the two sides (machine, kernel, build, load, sessions), compared before anything is judged.
 //!
 //! A difference that a fact explains is not one of the program. Must not know: the values that are compared.
 
@@ -14,14 +14,14 @@ use crate::probe::soaked::STOLEN_MAX;
 use crate::report::figures::figures;
 use crate::row::Row;
 
-/// What both sides are of.
+/// A fact about both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedFact {
     /// `machine`, `kernel`, `build`, `load` or `sessions`.
     pub what: &'static str,
-    /// What A's rows say of it.
+    /// Its values in A's rows.
     pub a: String,
-    /// What B's rows say.
+    /// Its values in B's rows.
     pub b: String,
 }
 
@@ -32,19 +32,19 @@ impl fmt::Display for ComparedFact {
     }
 }
 
-/// Clocks that lie further apart than this are other clocks: the kernel tells that of the moment on some machines.
+/// Clocks that differ by more than this factor are other clocks: some kernels report the clock of the moment.
 const SAME_CLOCK: f64 = 1.05;
 
-/// The facts, in the order in which they are told.
+/// The facts, in the order in which they are printed.
 pub fn facts(sides: [&[Row]; 2]) -> Vec<ComparedFact> {
     let fact = |what, said: &dyn Fn(&[Row]) -> String| {
-        let [a, b] = sides.map(|rows| datapump::shown(said(rows).as_bytes()));
+        let [a, b] = sides.map(said);
         ComparedFact { what, a, b }
     };
     vec![
-        fact("machine", &|rows| joined(rows, machine)),
-        fact("kernel", &|rows| joined(rows, |row| row.kernel.clone())),
-        fact("build", &|rows| joined(rows, |row| row.build.clone())),
+        fact("machine", &|rows| joined(&distinct(rows, machine))),
+        fact("kernel", &|rows| joined(&distinct(rows, |row| row.kernel.clone()))),
+        fact("build", &|rows| joined(&distinct(rows, |row| row.build.clone()))),
         fact("load", &load),
         fact("sessions", &|rows| distinct(rows, |row| row.session.clone()).len().to_string()),
     ]
@@ -65,14 +65,18 @@ fn load(rows: &[Row]) -> String {
     })
 }
 
-fn distinct(rows: &[Row], fact: fn(&Row) -> String) -> BTreeSet<String> {
-    rows.iter().map(fact).collect()
+/// The different values of a fact.
+pub fn distinct<'rows>(
+    rows: impl IntoIterator<Item = &'rows Row>,
+    fact: fn(&Row) -> String,
+) -> BTreeSet<String> {
+    rows.into_iter().map(fact).collect()
 }
 
-fn joined(rows: &[Row], fact: fn(&Row) -> String) -> String {
-    let all = distinct(rows, fact);
-    let words: Vec<&str> = all.iter().map(|word| if word.is_empty() { "unknown" } else { word }).collect();
-    words.join(" and ")
+/// The values as they are printed: `6.1 and 6.2`.
+pub fn joined(values: &BTreeSet<String>) -> String {
+    let words: Vec<&str> = values.iter().map(|word| if word.is_empty() { "unknown" } else { word }).collect();
+    datapump::shown(words.join(" and ").as_bytes())
 }
 
 /// A warning where the loads of the sides lie apart by more than a process for every other processor.
@@ -117,7 +121,7 @@ fn stolen_share(rows: &[Row]) -> Option<f64> {
 /// for the same; rows of two machines are compared in proportion only.
 pub fn obstacle(sides: [&[Row]; 2], is_in_proportion: bool) -> Option<Unjudged> {
     let is_mixed = |fact: fn(&Row) -> String| {
-        sides.iter().any(|rows| distinct(rows, fact).iter().filter(|it| !it.is_empty()).count() > 1)
+        sides.into_iter().any(|rows| distinct(rows, fact).iter().filter(|it| !it.is_empty()).count() > 1)
     };
     if !is_in_proportion && are_of_other_machines(sides) {
         Some(Unjudged::OtherMachine)

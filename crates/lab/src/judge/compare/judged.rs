@@ -1,8 +1,8 @@
 //! The verdict on an estimate of the logarithm of A's value over B's, or why there is none.
 //!
-//! A verdict needs an interval without 1. One with 1 that goes from a quarter to four times says nothing, not even that no
-//! difference was shown, where the values are so because one differs from the next by a factor of three. Must not know:
-//! rows, how an estimate came to be.
+//! A verdict needs an interval without 1. An interval from a quarter to four times, of units that differ by a factor of
+//! three from one to the next, shows nothing, not even that there is no difference. Must not know: rows, how an estimate
+//! is made.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,9 +13,9 @@ use serde::{Serialize, Serializer};
 use crate::judge::stats::{ComparisonVerdict, Estimate, Interval};
 use crate::report::figures::figures;
 
-/// An interval with 1 that goes over more than this says nothing,
+/// An interval that contains 1 and spans more than this factor shows nothing if its units are noisy.
 const FACTOR_MAX: f64 = 16.0;
-/// where one pair or session differs from the next by more than so many per cent.
+/// Units (pairs or sessions) are noisy if one differs from the next by more than so many per cent.
 const STEP_PERCENT_MAX: f64 = 200.0;
 
 /// The difference for which the number of needed pairs is reported.

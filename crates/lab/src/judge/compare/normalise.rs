@@ -135,8 +135,8 @@ fn by_disk(
         (session, disk_speeds(of_the_disk(rows).filter(says), rounds))
     };
     let speeds: BTreeMap<&str, BTreeMap<DiskUse, f64>> = sessions.into_iter().map(its_speeds).collect();
-    let told = speeds_message(&speeds);
-    if told.is_empty() {
+    let said = speeds_message(&speeds);
+    if said.is_empty() {
         let words =
             "no run that both sides have, past the page cache and not soaked, says how fast its disk is";
         return Err(NoProportion(format!("{side}: {words}")));
@@ -150,7 +150,7 @@ fn by_disk(
         }
         Some(row)
     };
-    Ok((rows.iter().filter_map(scaled).collect(), format!("{side}'s disk {told}")))
+    Ok((rows.iter().filter_map(scaled).collect(), format!("{side}'s disk {said}")))
 }
 
 /// `reads 1.00 GB/s to 1.20 GB/s, writes 900 MB/s`.
@@ -159,7 +159,7 @@ fn speeds_message(speeds: &BTreeMap<&str, BTreeMap<DiskUse, f64>>) -> String {
     for (of, speed) in speeds.values().flatten() {
         by_use.entry(of).or_default().push(*speed);
     }
-    let told = by_use.into_iter().map(|((_, operation), mut speeds)| {
+    let each = by_use.into_iter().map(|((_, operation), mut speeds)| {
         speeds.sort_by(f64::total_cmp);
         let what = operation.as_ref().map_or("moves".into(), |word| format!("{word}s"));
         let mut ends = [speeds[0], speeds[speeds.len() - 1]]
@@ -168,7 +168,7 @@ fn speeds_message(speeds: &BTreeMap<&str, BTreeMap<DiskUse, f64>>) -> String {
         ends.dedup();
         format!("{what} {}", ends.join(" to "))
     });
-    told.collect::<Vec<String>>().join(", ")
+    each.collect::<Vec<String>>().join(", ")
 }
 
 fn disk_speeds<'rows>(rows: impl Iterator<Item = &'rows Row>, rounds: usize) -> BTreeMap<DiskUse, f64> {

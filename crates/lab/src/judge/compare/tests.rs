@@ -1,4 +1,4 @@
-//! Statements S48 and S49 on synthetic rows of one session, A against A drawn from the kept rows, and what is told.
+//! Statements S48 and S49 on synthetic rows of one session, A against A drawn from the kept rows, and the printed text.
 
 use std::path::Path;
 
@@ -140,7 +140,7 @@ fn kept() -> Vec<Vec<Row>> {
     split.filter(|rows: &Vec<Row>| !rows.is_empty()).collect()
 }
 
-/// Each cell's runs in two halves by chance, of which the first is told to have been run in turns with the other.
+/// Each cell's runs in two halves by chance, labelled as if they had been run in turns.
 fn halves(rows: &[Row], random: &mut Random) -> [Vec<Row>; 2] {
     let mut halves = [Vec::new(), Vec::new()];
     for runs in by_cell(rows).values() {
@@ -308,7 +308,7 @@ fn what_differs_besides_is_warned_of() {
     assert_eq!(changed(|row| row.version = "2".into()).warnings, [""; 0], "versions are what is compared");
 }
 
-/// The same rows, by turns of three sessions of this name.
+/// These rows, assigned in turns to three sessions of this name.
 fn of_three_sessions(rows: Vec<Row>, name: &str) -> Vec<Row> {
     rows.into_iter().map(|row| Row { session: format!("{name}{}", row.repeat % 3), ..row }).collect()
 }

@@ -1,4 +1,4 @@
-//! What of the runs of two sides is independent of each other, so that it can be counted.
+//! The units of two sides' runs that are independent of each other, so that they can be counted.
 //!
 //! A session (one call of the program) has a level of its own: memory lies elsewhere, neighbours are others, so that
 //! its runs agree with each other better than with those of another session. Sides that share sessions were measured

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::facts::{load_warning, set_back, stolen_warning};
+use super::facts::{distinct, joined, load_warning, set_back, stolen_warning};
 use super::units::{self, CellUnits};
 use super::{ComparedBy, ComparedCell, Metric, RowsSide};
 use crate::report::figures::figures;
-use crate::row::Row;
+use crate::row::{Row, SessionRound};
 
 /// A list of cells in a message ends after so many.
 const LISTED_MAX: usize = 6;
@@ -73,7 +73,7 @@ const MACHINE: [Fact; 6] = [
 /// Facts that differ between the files and would make a difference of their own.
 pub fn warnings(rows: [&[Row]; 2], sides: &[RowsSide<'_>; 2], metric: Metric) -> Vec<String> {
     let machine = MACHINE.iter().filter_map(|(what, fact)| {
-        let [a, b] = sides.each_ref().map(|side| distinct(side.values().flatten(), *fact));
+        let [a, b] = sides.each_ref().map(|side| distinct(side.values().flatten().copied(), *fact));
         (a != b || a.len() > 1).then(|| {
             let (a, b) = (joined(&a), joined(&b));
             format!("the {what} is not the same: {a} in A, {b} in B: the program is not all that differs")
@@ -102,9 +102,9 @@ pub fn turn_warning(cells: &[&CellUnits<'_>]) -> Option<String> {
 
 /// A warning for each session within which the time of day goes back. No value is computed from it.
 fn clock_warnings(sides: [&[Row]; 2]) -> Vec<String> {
-    let told: BTreeMap<&str, &str> =
+    let latest: BTreeMap<&str, &str> =
         sides.iter().flat_map(|rows| set_back(rows)).map(|row| (&*row.session, &*row.time)).collect();
-    let words = told.into_iter().map(|(session, time)| {
+    let words = latest.into_iter().map(|(session, time)| {
         let words = format!(
             "the clock was set back within session {session}, to {time}: when its runs began cannot be relied on"
         );
@@ -115,12 +115,12 @@ fn clock_warnings(sides: [&[Row]; 2]) -> Vec<String> {
 
 fn of_cell(cell: ComparedCell<'_>, rows: [&Vec<&Row>; 2], metric: Metric) -> Vec<String> {
     let facts = |fact: fn(&Row) -> String| {
-        rows.map(|rows| distinct(rows.iter().filter(|row| row.is_completed()), fact))
+        rows.map(|rows| distinct(rows.iter().copied().filter(|row| row.is_completed()), fact))
     };
     let (cache, bytes) = (facts(|row| row.cache_state.clone()), facts(|row| row.bytes.to_string()));
     let differ =
         |sides: &[BTreeSet<String>; 2]| sides[0] != sides[1] && sides.iter().all(|side| !side.is_empty());
-    let told = |what: &str, sides: &[BTreeSet<String>; 2], hint: &str| {
+    let warning = |what: &str, sides: &[BTreeSet<String>; 2], hint: &str| {
         format!(
             "{}: {what}: {} in A, {} in B{hint}",
             cell_message(cell),
@@ -128,26 +128,14 @@ fn of_cell(cell: ComparedCell<'_>, rows: [&Vec<&Row>; 2], metric: Metric) -> Vec
             joined(&sides[1])
         )
     };
-    let mut told_all = Vec::new();
+    let mut found = Vec::new();
     if differ(&cache) {
-        told_all.push(told("the source was not in the same state", &cache, ""));
+        found.push(warning("the source was not in the same state", &cache, ""));
     }
     if differ(&bytes) && metric.grows_with_bytes() {
-        told_all.push(told("not as many bytes were moved", &bytes, "; compare elapsed-per-byte"));
+        found.push(warning("not as many bytes were moved", &bytes, "; compare elapsed-per-byte"));
     }
-    told_all
-}
-
-fn distinct<'rows>(
-    rows: impl Iterator<Item = &'rows &'rows Row>,
-    fact: fn(&Row) -> String,
-) -> BTreeSet<String> {
-    rows.map(|row| fact(row)).collect()
-}
-
-fn joined(some: &BTreeSet<String>) -> String {
-    let words: Vec<&str> = some.iter().map(|word| if word.is_empty() { "unknown" } else { word }).collect();
-    datapump::shown(words.join(" and ").as_bytes())
+    found
 }
 
 /// Cells and runs that are in no figure, and sessions that are not whole.
@@ -176,20 +164,14 @@ pub fn notes(sides: &[RowsSide<'_>; 2], by: ComparedBy) -> Vec<String> {
     alone.into_iter().chain(failed).chain(single).chain(cut).flatten().collect()
 }
 
-type RunOfCell<'rows> = (&'rows str, u64, u32);
-
-fn run_of_cell(row: &Row) -> RunOfCell<'_> {
-    (&row.session, row.seed, row.repeat)
-}
-
 /// Completed runs of cells of both, of which the other has none of the same session, seed and round.
 fn without_partner(its: &RowsSide<'_>, other: &RowsSide<'_>) -> usize {
     let common = its.iter().filter_map(|(cell, rows)| Some((rows, other.get(cell)?)));
     let single = common.map(|(rows, others)| {
         let completed = |row: &&&Row| row.is_completed();
-        let theirs: BTreeSet<RunOfCell<'_>> =
-            others.iter().filter(completed).map(|row| run_of_cell(row)).collect();
-        rows.iter().filter(completed).filter(|row| !theirs.contains(&run_of_cell(row))).count()
+        let theirs: BTreeSet<SessionRound<'_>> =
+            others.iter().filter(completed).map(|row| SessionRound::of_row(row)).collect();
+        rows.iter().filter(completed).filter(|row| !theirs.contains(&SessionRound::of_row(row))).count()
     });
     single.sum()
 }

@@ -65,7 +65,7 @@ fn a_side_of_two_builds_kernels_or_machines_has_no_verdict() {
     }
 }
 
-/// Machine, kernel, build and load stand above the verdicts, and so does what is to be doubted.
+/// Machine, kernel, build and load are above the verdicts, and so are the warnings.
 #[test]
 fn what_the_sides_are_of_is_told_before_any_verdict() {
     let of = |name: &str, kernel: &'static str, load: f64| {

@@ -165,7 +165,7 @@ fn threes_of_kept_sessions_of_one_build_are_judged_and_seldom_differ() {
     assert!(files > 0, "no kept rows of {SESSIONS_MANY} sessions");
 }
 
-/// What a session differs from the next is said by the side that has two.
+/// How much one session differs from the next is known from a side that has two.
 #[test]
 fn sessions_apart_are_judged_from_three_on_each_side() {
     let mut machine = SessionModel::seeded(1);
@@ -211,7 +211,7 @@ fn a_session_that_only_one_side_has_is_left_out_of_pairs() {
 
 /// On a disk what could have been shown is more than 5 %, and that much is found.
 #[test]
-fn what_a_cell_could_have_shown_is_found_where_it_is_planted() {
+fn a_difference_that_a_cell_could_have_shown_is_found() {
     let (mut found, mut all) = (0, 0);
     for seed in 0..30 {
         let mut machine = SessionModel::seeded(seed);
