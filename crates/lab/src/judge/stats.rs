@@ -13,8 +13,8 @@ mod estimate;
 mod knee;
 
 pub use cells::UnitSample;
+pub(crate) use estimate::{DEVIATE_95, next_half_width, student_quantile, trimmed_mean};
 pub use estimate::{ESTIMATE_VALUES_MIN, Estimate, MeanInterval, next_factors};
-pub(crate) use estimate::{next_half_width, student_quantile, trimmed_mean};
 pub use knee::{KNEE_SHARE, KneePlace, knee_place};
 
 /// Resamples of a bootstrap. The interval's ends lie near the 0.4 % quantile for 7 values, so that 2000 resamples

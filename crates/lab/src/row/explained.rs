@@ -8,12 +8,10 @@ use datapump::Report;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::stats::{self, MeanInterval};
+use crate::judge::stats::{self, DEVIATE_95, Interval, MeanInterval};
 
 /// The prediction's goal (issue "The lab"): within so many percent of the copy that follows.
 const WITHIN_PERCENT: f64 = 10.0;
-/// Half the width of a 90 % interval, in standard deviations.
-const NINE_OF_TEN: f64 = 1.645;
 
 /// The fields of an explanation's report. The page ROWS.md says what they mean. Rows of older versions lack the intervals
 /// and the copy that follows.
@@ -46,7 +44,7 @@ pub struct ExplainedRow {
 }
 
 impl ExplainedRow {
-    /// With the plain copy that was made next.
+    /// This explanation with the speed of the plain copy that was made next.
     pub(crate) fn followed_by(self, copy: &Report) -> ExplainedRow {
         let speed = copy.bytes_moved as f64 * 1e9 / copy.elapsed_ns.max(1) as f64;
         ExplainedRow { next_bytes_per_second: (copy.exit_status == 0).then_some(speed), ..self }
@@ -58,18 +56,18 @@ impl ExplainedRow {
         (ratio.is_finite() && ratio > 0.0).then(|| ratio.ln())
     }
 
-    fn interval(&self) -> Option<(f64, f64)> {
-        self.predicted_bytes_per_second_low.zip(self.predicted_bytes_per_second_high)
+    fn interval(&self) -> Option<Interval> {
+        let ends = self.predicted_bytes_per_second_low.zip(self.predicted_bytes_per_second_high);
+        ends.map(|(low, high)| Interval { low, high })
     }
 
     fn is_inside(&self) -> Option<bool> {
-        let (low, high) = self.interval()?;
-        Some((low..=high).contains(&self.observed_bytes_per_second))
+        Some(self.interval()?.contains(self.observed_bytes_per_second))
     }
 
     /// Half of the interval's width, in logarithms.
     fn half_width(&self) -> Option<f64> {
-        let (low, high) = self.interval()?;
+        let Interval { low, high } = self.interval()?;
         (low > 0.0).then(|| (high / low).ln() / 2.0)
     }
 
@@ -121,7 +119,7 @@ fn width(kinds: &Kinds<'_>) -> Option<String> {
     let of_kind = |rows: &Vec<&ExplainedRow>| {
         let widths: Vec<f64> = rows.iter().filter_map(|it| it.half_width()).collect();
         let steps: Vec<f64> = rows.iter().filter_map(|it| it.step()).collect();
-        Some((stats::mean(&widths)?, NINE_OF_TEN * stats::standard_deviation(&steps)?))
+        Some((stats::mean(&widths)?, DEVIATE_95 * stats::standard_deviation(&steps)?))
     };
     let both: Vec<(&str, (f64, f64))> =
         kinds.iter().filter_map(|(kind, rows)| Some((kind.as_str(), of_kind(rows)?))).collect();

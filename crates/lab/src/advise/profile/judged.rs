@@ -15,7 +15,7 @@ use super::chain::NETWORK;
 use super::components::{RowsBySize, STUDY, bytes_per_second, is_of, largest_runs, side_ns_per_byte};
 use super::{ChainForecast, Profile, of_rows};
 use crate::judge::cost::{CpuBy, InputError, relative_error_percent};
-use crate::judge::stats::{Estimate, median};
+use crate::judge::stats::{Estimate, Interval, median};
 use crate::row::{Row, SessionRound};
 
 /// Limit of the median error, in multiples of that of the copy before.
@@ -167,7 +167,7 @@ impl CopyPrediction {
         let chain: Vec<String> = self.chain.iter().map(|name| name.to_string()).collect();
         let (mut all, mut lines) = (Errors::default(), Vec::new());
         for (&size, rows) in copies {
-            let predicted = Predicted::of(&parts.forecast(&chain, size)?, self.figure);
+            let predicted = Predicted::from_forecast(&parts.forecast(&chain, size)?, self.figure);
             let values = values_by_round(rows, self.figure, parts.cpu_by);
             let errors = Errors::from_values(&values, &predicted);
             let of_values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
@@ -175,8 +175,8 @@ impl CopyPrediction {
                 request_size_bytes: Some(size),
                 observed: median(&of_values),
                 predicted: Some(predicted.value),
-                predicted_low: predicted.interval.map(|[low, _]| low),
-                predicted_high: predicted.interval.map(|[_, high]| high),
+                predicted_low: predicted.interval.map(|it| it.low),
+                predicted_high: predicted.interval.map(|it| it.high),
                 ..errors.judged(self, false)
             });
             all.add(errors);
@@ -191,12 +191,12 @@ impl CopyPrediction {
 /// A forecast of one figure.
 struct Predicted {
     value: f64,
-    interval: Option<[f64; 2]>,
+    interval: Option<Interval>,
 }
 
 impl Predicted {
-    fn of(forecast: &ChainForecast, figure: CopyFigure) -> Predicted {
-        let both = |low: Option<f64>, high: Option<f64>| Some([low?, high?]);
+    fn from_forecast(forecast: &ChainForecast, figure: CopyFigure) -> Predicted {
+        let both = |low: Option<f64>, high: Option<f64>| Some(Interval { low: low?, high: high? });
         match figure {
             CopyFigure::Bandwidth => Predicted {
                 value: forecast.bytes_per_second,
@@ -210,7 +210,7 @@ impl Predicted {
     }
 }
 
-/// The values by round, in that order.
+/// The values of a figure, each with its round, in the order of rounds.
 fn values_by_round<'rows>(
     rows: &[&'rows Row],
     figure: CopyFigure,
@@ -239,13 +239,12 @@ impl Errors {
         let logarithm =
             |(_, value): &(_, f64)| Some((value / predicted.value).ln()).filter(|it| it.is_finite());
         let next = values.windows(2).filter(|pair| pair[0].0.is_before(pair[1].0));
-        let is_inside =
-            |[low, high]: [f64; 2]| values.iter().filter(|(_, value)| (low..=high).contains(value)).count();
+        let inside = |it: Interval| values.iter().filter(|(_, value)| it.contains(*value)).count();
         Errors {
             logarithms: values.iter().filter_map(logarithm).collect(),
             percent: values.iter().map(|(_, value)| error(*value, predicted.value)).collect(),
             next_percent: next.map(|pair| error(pair[1].1, pair[0].1)).collect(),
-            inside: predicted.interval.map(is_inside),
+            inside: predicted.interval.map(inside),
         }
     }
 

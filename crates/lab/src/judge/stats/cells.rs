@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use super::estimate::{ESTIMATE_VALUES_MIN, Estimate, Trimmed, trimmed};
+use super::estimate::{ESTIMATE_VALUES_MIN, Estimate, Trimmed, trimmed_count};
 
 /// The values of a sample, by unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl<'units, Unit> CellShare<'units, Unit> {
                 return None;
             }
             let (sign, count) = (if side == 0 { 1.0 } else { -1.0 }, values.len() as f64);
-            let cut = trimmed(values.len()) as f64;
+            let cut = trimmed_count(values.len()) as f64;
             let kept = count - 2.0 * cut;
             let Trimmed { center, residuals } = Trimmed::from_values(&values);
             share.center += sign * center;

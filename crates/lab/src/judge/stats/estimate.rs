@@ -20,8 +20,8 @@ const TRIMMED_ONE_OF: usize = 10;
 const TRIMMED_ONE_OF_MANY: usize = 5;
 /// So many values are many.
 const MANY: usize = 20;
-/// The normal deviate that 19 of 20 lie below: what shows normal values so often shows those with tails in 9 of 10.
-const NINE_OF_TEN: f64 = 1.6449;
+/// The normal deviate that 95 % lie below: a 90 % interval is this wide to each side.
+pub const DEVIATE_95: f64 = 1.6449;
 
 /// More values than anybody measures.
 const COUNT_MAX: f64 = 1e5;
@@ -79,23 +79,18 @@ impl From<Estimate> for MeanInterval {
 }
 
 impl Estimate {
-    /// The trimmed mean of the values. `None` below [`ESTIMATE_VALUES_MIN`].
+    /// The trimmed mean of the values. `None` below [`ESTIMATE_VALUES_MIN`]. Half a degree of freedom goes for each value
+    /// that was cut at an end: without that normal values lie outside of an interval of 99.8 % 1.3 times (of 10 values)
+    /// to 1.6 times (of 20) as often as they should, with it 0.9 to 1.1 times.
     pub fn from_values(values: &[f64]) -> Option<Estimate> {
         if values.len() < ESTIMATE_VALUES_MIN {
             return None;
         }
         let Trimmed { center, residuals } = Trimmed::from_values(values);
-        Some(Estimate::about(center, &residuals))
-    }
-
-    /// A trimmed mean, by how far each of its values lies from the others. Half a degree of freedom goes for each value
-    /// that was cut at an end: without that normal values lie outside of an interval of 99.8 % 1.3 times (of 10 values)
-    /// to 1.6 times (of 20) as often as they should, with it 0.9 to 1.1 times.
-    fn about(center: f64, residuals: &[f64]) -> Estimate {
         let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
-        let cut = trimmed(residuals.len()) as f64;
-        let kept = residuals.len() as f64 - 2.0 * cut;
-        Estimate { center, variance: squares / (kept * (kept - 1.0)), freedom: kept - 1.0 - cut / 2.0 }
+        let cut = trimmed_count(values.len()) as f64;
+        let kept = values.len() as f64 - 2.0 * cut;
+        Some(Estimate { center, variance: squares / (kept * (kept - 1.0)), freedom: kept - 1.0 - cut / 2.0 })
     }
 
     /// Its difference to another one, which is independent of it. The degrees of freedom are Welch's.
@@ -108,13 +103,8 @@ impl Estimate {
 
     /// Where the true value lies, but for a part alpha of all cases: 0.05 gives the interval of 95 %.
     pub fn interval(self, alpha: f64) -> Interval {
-        let half = self.half_width(alpha);
+        let half = student_quantile(self.freedom, 1.0 - alpha / 2.0) * self.variance.sqrt();
         Interval { low: self.center - half, high: self.center + half }
-    }
-
-    /// Half the width of that interval.
-    pub fn half_width(self, alpha: f64) -> f64 {
-        student_quantile(self.freedom, 1.0 - alpha / 2.0) * self.variance.sqrt()
     }
 
     /// The smallest distance from 0 that another such sample shows in nine of ten cases. `None` where the values are too
@@ -130,7 +120,8 @@ impl Estimate {
     /// q² = z² × (1 + (t + q)² / (2 × freedom) + t² / (2 × freedom of the other)).
     fn shown_by_times(self, times: f64, alpha: f64) -> Option<f64> {
         let t = student_quantile(self.freedom * times, 1.0 - alpha / 2.0);
-        let z = NINE_OF_TEN.powi(2);
+        // What shows normal values in 95 of 100 cases shows those with tails in 90.
+        let z = DEVIATE_95.powi(2);
         let k = z / (2.0 * self.freedom);
         let root = (k * k * t * t + (1.0 - k) * (z + (k + k / times) * t * t)).sqrt();
         let q = (k * t + root) / (1.0 - k);
@@ -152,8 +143,8 @@ impl Estimate {
     }
 }
 
-/// So many of the values are left out at each end.
-pub(super) fn trimmed(count: usize) -> usize {
+/// How many of so many values are left out at each end.
+pub(super) fn trimmed_count(count: usize) -> usize {
     count / if count < MANY { TRIMMED_ONE_OF } else { TRIMMED_ONE_OF_MANY }
 }
 
@@ -173,7 +164,7 @@ impl Trimmed {
     pub fn from_values(values: &[f64]) -> Trimmed {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let cut = trimmed(sorted.len());
+        let cut = trimmed_count(sorted.len());
         let kept = &sorted[cut..sorted.len() - cut];
         let mean = |some: &[f64]| super::mean(some).unwrap_or(f64::NAN);
         let (least, most) = (kept[0], kept[kept.len() - 1]);
@@ -296,7 +287,7 @@ mod tests {
         assert_eq!(exact.minus(exact).interval(0.05), Interval { low: 0.0, high: 0.0 });
     }
 
-    /// What so many values say that they could have shown is found by as many others.
+    /// The distance that so many values could have shown is found by as many others.
     #[test]
     fn what_could_have_been_shown_is_shown_in_more_than_nine_of_ten() {
         for (count, alpha) in [(4, 0.05), (6, 0.01), (10, 0.05), (10, 0.005), (40, 0.005)] {

@@ -3,7 +3,7 @@
 //! The values are logarithms of speeds, as disturbances multiply. Must not know: what is predicted, how a round is
 //! measured.
 
-use crate::judge::stats::{Interval, mean, next_half_width, standard_deviation};
+use crate::judge::stats::{DEVIATE_95, Interval, mean, next_half_width, standard_deviation};
 
 /// One next copy in twenty lies below, one above.
 const INSIDE: f64 = 0.9;
@@ -12,8 +12,6 @@ const INSIDE: f64 = 0.9;
 /// one machine, of which 78 lay inside without it. Of the next 100 (`bench/explain-prediction.jsonl`) 94 do, at 1.15 times the
 /// width with which one copy predicts the next.
 const BEYOND_ROUNDS: f64 = 0.08;
-/// Quantile of the normal distribution for [`INSIDE`].
-const NORMAL_INSIDE: f64 = 1.645;
 
 /// The 90 % prediction interval around `center` for one next copy. `None` below three rounds.
 ///
@@ -32,7 +30,7 @@ pub(in crate::advise::explain) fn next(rounds: &[f64], center: f64) -> Option<In
     let independent = (mean(&steps)? / 2.0).min(variance);
     let drift =
         if independent > 0.0 { ((2.0 * variance - independent) / independent).min(count) } else { 1.0 };
-    let half = next_half_width(&logs, count / drift, INSIDE)?.hypot(NORMAL_INSIDE * BEYOND_ROUNDS);
+    let half = next_half_width(&logs, count / drift, INSIDE)?.hypot(DEVIATE_95 * BEYOND_ROUNDS);
     Some(Interval { low: center * (-half).exp(), high: center * half.exp() })
 }
 
@@ -60,7 +58,7 @@ mod tests {
             inside += usize::from(interval.contains(copy));
             width += (interval.high / interval.low).ln();
         }
-        (inside, width / 1000.0 / (2.0 * NORMAL_INSIDE * 0.1_f64.hypot(BEYOND_ROUNDS)))
+        (inside, width / 1000.0 / (2.0 * DEVIATE_95 * 0.1_f64.hypot(BEYOND_ROUNDS)))
     }
 
     /// Slices that vary by 10 %, and a copy by 8 % more.
@@ -87,7 +85,7 @@ mod tests {
         let rounds = [1.0, 1.2, 0.9, 1.1, 0.95];
         let [_, high] = next_factors(&rounds, INSIDE).expect("enough rounds");
         let interval = next(&rounds, 2.0).expect("enough rounds");
-        let half = high.ln().hypot(NORMAL_INSIDE * BEYOND_ROUNDS);
+        let half = high.ln().hypot(DEVIATE_95 * BEYOND_ROUNDS);
         assert!(((interval.high / 2.0).ln() - half).abs() < 1e-12, "{interval:?}");
         assert!((interval.high * interval.low / 4.0 - 1.0).abs() < 1e-12, "{interval:?}");
     }
