@@ -56,10 +56,9 @@ impl CpuBy {
                 CpuBy::ALL.iter().zip(has).for_each(|(by, has)| *has |= cpu_ns(row, *by).is_some());
             }
         }
-        let count = |at: usize| cells.values().filter(|has| has[at]).count();
-        let counts = [0, 1, 2].map(count);
-        let most = *counts.iter().max()?;
-        (most > 0).then(|| counts.iter().position(|count| *count == most).map(|at| CpuBy::ALL[at]))?
+        let count = |at: &usize| cells.values().filter(|has| has[*at]).count();
+        // Of equal counts `max_by_key` takes the last: from the back that is the first measure.
+        (0..3).rev().filter(|at| count(at) > 0).max_by_key(count).map(|at| CpuBy::ALL[at])
     }
 
     /// In words.
@@ -102,7 +101,7 @@ pub fn side_cpu_ns(row: &Row, side: BillHost, by: CpuBy) -> Option<f64> {
     has_both.then(|| of(side).filter(counts).map(|billed| billed.cpu_seconds).sum::<f64>() * 1e9)
 }
 
-/// Whether the row is of a copy between two hosts that cannot be told apart in it.
+/// Whether the row is of a copy between two hosts, and does not say what each of them cost.
 pub fn lacks_sides(row: &Row) -> bool {
     let is_of_two = row.report.as_ref().is_some_and(|report| report.cpu_remote.is_some());
     is_of_two && side_cpu_ns(row, BillHost::Sender, CpuBy::Process).is_none()

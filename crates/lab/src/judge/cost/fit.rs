@@ -131,7 +131,7 @@ pub struct TooFew {
 }
 
 impl TooFew {
-    fn of(points: &[FitPoint]) -> TooFew {
+    fn from_points(points: &[FitPoint]) -> TooFew {
         let sizes: BTreeSet<u64> = points.iter().map(|point| point.request_size_bytes.to_bits()).collect();
         TooFew { points: points.len(), sizes: sizes.len() }
     }
@@ -160,7 +160,7 @@ impl fmt::Display for TooFew {
 impl std::error::Error for TooFew {}
 
 impl CostFit {
-    /// Whether it misses by more than repeats explain, and by enough to be told.
+    /// Whether it misses by more than repeats explain, and by enough to be reported.
     fn is_bent(&self, bends: Option<bool>) -> bool {
         bends == Some(true) && self.worst_relative_error_percent.is_none_or(|worst| worst >= BEND_PERCENT_MIN)
     }
@@ -180,14 +180,13 @@ pub fn fit_cost(points: &[FitPoint]) -> Result<CostFit, TooFew> {
     let amounts: BTreeSet<Option<u64>> =
         points.iter().map(|point| point.run_bytes.map(f64::to_bits)).collect();
     let by_run = amounts.len() > 1 && !amounts.contains(&None);
-    let cells = Cells::of(points, by_run);
-    // Where each amount has a request size of its own the two cannot be told apart.
-    let with_run = by_run.then(|| fit_cells(&cells, Weighing::of_repeats(&cells.groups))).flatten();
-    let fit = with_run.or_else(|| {
-        let cells = Cells::of(points, false);
+    let fitted = |by_run: bool| {
+        let cells = Cells::from_points(points, by_run);
         fit_cells(&cells, Weighing::of_repeats(&cells.groups))
-    });
-    let fit = fit.ok_or_else(|| TooFew::of(points))?;
+    };
+    // Where each amount has a request size of its own, F and Cr cannot be separated.
+    let fit = by_run.then(|| fitted(true)).flatten().or_else(|| fitted(false));
+    let fit = fit.ok_or_else(|| TooFew::from_points(points))?;
     let published = fit_published(points)?;
     Ok(CostFit {
         published_cb_ns_per_byte: published.published_cb_ns_per_byte,
@@ -200,7 +199,8 @@ pub fn fit_cost(points: &[FitPoint]) -> Result<CostFit, TooFew> {
 ///
 /// Errors: fewer than three points, or a single request size.
 pub fn fit_published(points: &[FitPoint]) -> Result<CostFit, TooFew> {
-    fit_cells(&Cells::of(points, false), Weighing::Unweighted).ok_or_else(|| TooFew::of(points))
+    let cells = Cells::from_points(points, false);
+    fit_cells(&cells, Weighing::Unweighted).ok_or_else(|| TooFew::from_points(points))
 }
 
 /// Points by request size and, if asked, bytes of the run: of each run size the smallest request first.
@@ -211,7 +211,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(points: &[FitPoint], by_run: bool) -> Cells {
+    fn from_points(points: &[FitPoint], by_run: bool) -> Cells {
         // Sizes are above 0, and such numbers are ordered as their bits are.
         let mut cells: BTreeMap<(Option<u64>, u64), Vec<f64>> = BTreeMap::new();
         for point in points {
@@ -232,7 +232,7 @@ impl Cells {
     }
 }
 
-/// `None` if there are too few points, or they cannot tell the costs apart.
+/// `None` if there are too few points, or they do not determine the costs.
 fn fit_cells(cells: &Cells, weighing: Weighing) -> Option<CostFit> {
     let fitted = GroupedFit::through(&cells.groups, weighing)?;
     let coefficients = fitted.coefficients();

@@ -128,16 +128,10 @@ impl Fits {
         let half_power = costs::half_power(&asked, rows);
         let mut add = |by: CpuBy, side: Option<BillHost>, fit: CostFit| {
             let (component, asked) = (component.clone(), asked.clone());
-            self.fits.push(GroupFit {
-                component,
-                asked,
-                cpu_by: Some(by),
-                side,
-                half_power,
-                fit: Fit::Cost(fit),
-            });
+            let group = GroupFit::new(component, Fit::Cost(fit));
+            self.fits.push(GroupFit { asked, cpu_by: Some(by), side, half_power, ..group });
         };
-        let (mut none, mut fitted) = (None, false);
+        let (mut refusal, mut fitted) = (None, false);
         for &by in by {
             match costs::by_measure(rows, by) {
                 Ok(Some(fit)) => {
@@ -145,15 +139,15 @@ impl Fits {
                     fitted = true;
                 }
                 Ok(None) => {}
-                Err(why) => none = none.or(Some(why)),
+                Err(why) => refusal = refusal.or(Some(why)),
             }
         }
         if let Some(&by) = by.first() {
             costs::of_sides(rows, by).for_each(|(side, fit)| add(by, Some(side), fit));
         }
         if !fitted {
-            let why = none.unwrap_or_else(|| "no measure of CPU time is there for every request size".into());
-            self.refuse(name(&component, &asked), why);
+            let none = || "no measure of CPU time is there for every request size".into();
+            self.refuse(name(&component, &asked), refusal.unwrap_or_else(none));
         }
     }
 
@@ -163,7 +157,8 @@ impl Fits {
 }
 
 impl GroupFit {
-    fn of_table(component: String, fit: Fit) -> GroupFit {
+    /// A fit without levels, and of no CPU time: of a table.
+    fn new(component: String, fit: Fit) -> GroupFit {
         GroupFit { component, asked: GroupLevels::new(), cpu_by: None, side: None, half_power: None, fit }
     }
 
@@ -185,7 +180,7 @@ fn of_table(table: &CsvTable, model: Model) -> Result<Fits, InputError> {
             let (size, cost) = (table.one_of(&SIZE_COLUMNS)?, table.one_of(&COST_COLUMNS)?);
             for (component, points) in parted(table, "component", |row| point(row, size, cost))? {
                 match fit_published(&points) {
-                    Ok(fit) => fits.add(GroupFit::of_table(component, Fit::Cost(fit))),
+                    Ok(fit) => fits.add(GroupFit::new(component, Fit::Cost(fit))),
                     Err(why) => fits.refuse(component, why),
                 }
             }
@@ -194,7 +189,7 @@ fn of_table(table: &CsvTable, model: Model) -> Result<Fits, InputError> {
             table.require(&["readers", "latency_s"])?;
             for (stage, latencies) in parted(table, "stage", latency)? {
                 match fit_level_off(&stage, &latencies) {
-                    Ok(fit) => fits.add(GroupFit::of_table(file_stem(&table.path), Fit::LevelOff(fit))),
+                    Ok(fit) => fits.add(GroupFit::new(file_stem(&table.path), Fit::LevelOff(fit))),
                     Err(why) => fits.refuse(file_stem(&table.path), why),
                 }
             }
@@ -262,7 +257,7 @@ pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool, cpu: Option<CpuBy
     let mut fits = Fits { notes: notes(rows, torn), ..Fits::default() };
     if model == Model::Cost {
         groups = costs::runs_together(groups);
-        fits.notes.extend(costs::notes(rows));
+        fits.notes.extend(costs::missing_bills(rows));
     }
     let all = groups.len();
     // A study that varies one factor at a time has groups of one cell beside those that are fitted.
@@ -275,11 +270,7 @@ pub(crate) fn fit_rows(rows: &[Row], model: Model, torn: bool, cpu: Option<CpuBy
         match model {
             Model::Cost => fits.add_costs(component, asked, &rows, &measures),
             Model::LevelOff => match level_off_of_rows(&component, &asked, &rows) {
-                Ok(fit) => {
-                    let group =
-                        GroupFit { component, asked, cpu_by: None, side: None, half_power: None, fit };
-                    fits.add(group);
-                }
+                Ok(fit) => fits.add(GroupFit { asked, ..GroupFit::new(component, fit) }),
                 Err(why) => fits.refuse(name(&component, &asked), why),
             },
         }

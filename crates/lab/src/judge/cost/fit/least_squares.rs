@@ -3,7 +3,7 @@
 //! All is done in scaled coordinates, term and value times the square root of the weight, so that the matrix that gives
 //! the fitted values stays symmetric. Must not know: what terms and values measure.
 
-/// Of a term that the others give up to this part of it nothing can be told.
+/// A term is taken as given by the others if all but this part of it is.
 const OWN_PART_MIN: f64 = 1e-10;
 
 /// One value with the terms that it depends on, and how much it counts.
@@ -26,9 +26,9 @@ pub struct LeastSquares {
     scaled: Vec<f64>,
     /// How far they lie above the fitted ones.
     residuals: Vec<f64>,
-    /// Of each point, its place in an orthonormal basis of what the terms can follow.
+    /// The place of each point in an orthonormal basis of what the terms can follow.
     basis: Vec<Vec<f64>>,
-    /// Of each point, how much each coefficient moves with its scaled value.
+    /// How much each coefficient moves with the scaled value of each point.
     gradients: Vec<Vec<f64>>,
 }
 
@@ -53,7 +53,7 @@ struct Columns {
 
 impl Columns {
     /// Gram and Schmidt's way, each column twice for the rounding. `None` if a term is given by those before it.
-    fn of(terms: &[Vec<f64>]) -> Option<Columns> {
+    fn from_terms(terms: &[Vec<f64>]) -> Option<Columns> {
         let mut columns = Columns { basis: Vec::new(), triangle: Vec::new() };
         for term in terms {
             let (mut rest, mut parts) = (term.clone(), vec![0.0; columns.basis.len()]);
@@ -76,7 +76,7 @@ impl Columns {
         Some(columns)
     }
 
-    /// What times the triangle gives this.
+    /// Solves the triangle for this right-hand side.
     fn solve(&self, right: &[f64]) -> Vec<f64> {
         let mut solved = right.to_vec();
         for at in (0..solved.len()).rev() {
@@ -88,7 +88,7 @@ impl Columns {
 }
 
 impl LeastSquares {
-    /// The fit through the points, of which each has as many terms. `None` if the points cannot tell the terms apart.
+    /// The fit through the points, of which each has as many terms. `None` if they do not determine all coefficients.
     pub fn through(points: &[WeightedPoint<'_>]) -> Option<LeastSquares> {
         let roots: Vec<f64> = points.iter().map(|point| point.weight.sqrt()).collect();
         let count = points.first().map_or(0, |point| point.terms.len());
@@ -97,7 +97,7 @@ impl LeastSquares {
         };
         let terms: Vec<Vec<f64>> = (0..count).map(|at| scaled(&|point| point.terms[at])).collect();
         let values = scaled(&|point| point.value);
-        let columns = Columns::of(&terms)?;
+        let columns = Columns::from_terms(&terms)?;
         let along: Vec<f64> = columns.basis.iter().map(|column| dot(column, &values)).collect();
         let place = |at: usize| columns.basis.iter().map(|column| column[at]).collect::<Vec<f64>>();
         let basis: Vec<Vec<f64>> = (0..points.len()).map(place).collect();
@@ -139,7 +139,7 @@ impl LeastSquares {
             .sum()
     }
 
-    /// What rounding of the points' values in their last digit can move the coefficients by.
+    /// How much a coefficient can move by rounding of the points' values in their last digit.
     pub fn rounding(&self, which: usize) -> f64 {
         let moved =
             self.gradients.iter().zip(&self.scaled).map(|(gradient, value)| (gradient[which] * value).abs());

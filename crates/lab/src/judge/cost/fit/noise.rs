@@ -40,7 +40,7 @@ pub struct GroupedFit<'groups> {
 }
 
 impl<'groups> GroupedFit<'groups> {
-    /// The fit through all values. `None` if the groups cannot tell the terms apart.
+    /// The fit through all values. `None` if they do not determine all coefficients.
     pub fn through(groups: &'groups [ValueGroup], weighing: Weighing) -> Option<GroupedFit<'groups>> {
         let weights = weighing.weights(groups);
         let point = |(group, weight): (&'groups ValueGroup, &f64)| WeightedPoint {
@@ -78,7 +78,7 @@ impl<'groups> GroupedFit<'groups> {
     }
 
     /// Whether the groups' means lie further from the fit than the groups' own spread explains: the F test for lack of
-    /// fit, with degrees of freedom for variances that differ (Box, 1954). `None` where it cannot be told: without
+    /// fit, with degrees of freedom for variances that differ (Box, 1954). `None` where that is unknown: without
     /// repeats, or with as many groups as coefficients, through whose means a fit always goes.
     pub fn bends(&self) -> Option<bool> {
         let few = self.groups.iter().any(|group| group.values.len() < 2);
@@ -102,7 +102,7 @@ impl<'groups> GroupedFit<'groups> {
     }
 
     /// Each group's variance by its own repeats; but no interval narrower than theirs who know the noise, as far as
-    /// weights and all repeats together tell it. By chance the variance of a group that decides is now and then far too
+    /// weights and all repeats together show it. By chance the variance of a group that decides is now and then far too
     /// small: without that bound the truth lies inside in 94 of 100 draws.
     fn of_repeats(&self) -> Spread {
         let variances = self.scaled_variances();
@@ -110,10 +110,10 @@ impl<'groups> GroupedFit<'groups> {
         let weighted = |of: &[f64]| of.iter().zip(&freedoms).map(|(one, freedom)| one * freedom).sum::<f64>();
         let pooled = vec![weighted(&variances) / freedoms.iter().sum::<f64>(); variances.len()];
         let coefficients = self.coefficients().len();
-        let known = Spread::of(coefficients, |which| {
+        let known = Spread::from_variances(coefficients, |which| {
             (self.means.variance(which, pooled.iter().copied()), f64::INFINITY)
         });
-        let each = Spread::of(coefficients, |which| {
+        let each = Spread::from_variances(coefficients, |which| {
             let shares: Vec<f64> = (0..variances.len())
                 .map(|at| self.means.gradient(at, which).powi(2) * variances[at])
                 .collect();
@@ -133,7 +133,7 @@ impl<'groups> GroupedFit<'groups> {
             value: group.mean(),
             weight,
         });
-        // It tells the terms apart as all values do.
+        // It determines the coefficients as all values do.
         let Some(fit) = LeastSquares::through(&points.collect::<Vec<_>>()) else { return self.of_repeats() };
         Spread::of_noise(&fit, &vec![1.0; self.groups.len()])
     }
@@ -145,7 +145,7 @@ impl<'groups> GroupedFit<'groups> {
             let of_value = |&value: &f64| WeightedPoint { terms: &group.terms, value, weight };
             points.extend(group.values.iter().map(of_value));
         }
-        // It tells the terms apart as the means do.
+        // It determines the coefficients as the means do.
         let Some(fit) = LeastSquares::through(&points) else { return self.of_repeats() };
         let fitted: Vec<f64> = points.iter().map(|point| fit.at(point.terms).abs()).collect();
         let largest = fitted.iter().copied().fold(0.0, f64::max);
@@ -162,8 +162,8 @@ impl<'groups> GroupedFit<'groups> {
 }
 
 impl Spread {
-    /// From the variance and the degrees of freedom of each coefficient.
-    fn of(coefficients: usize, variance: impl Fn(usize) -> (f64, f64)) -> Spread {
+    /// The spread for the variance and the degrees of freedom of each coefficient.
+    fn from_variances(coefficients: usize, variance: impl Fn(usize) -> (f64, f64)) -> Spread {
         let (mut standard_errors, mut halves) = (Vec::new(), Vec::new());
         for (variance, freedom) in (0..coefficients).map(variance) {
             let error = variance.sqrt();
@@ -191,7 +191,7 @@ impl Spread {
         let squares: f64 = residuals.map(|(residual, factor)| factor * residual.powi(2)).sum();
         let moments = fit.moments(&factors, variances);
         let size = squares / moments.expected;
-        Spread::of(fit.coefficients.len(), |which| {
+        Spread::from_variances(fit.coefficients.len(), |which| {
             (size * fit.variance(which, variances.iter().copied()), moments.freedom)
         })
     }
@@ -200,7 +200,7 @@ impl Spread {
     fn of_neither(fit: &LeastSquares) -> Spread {
         let residuals = fit.residuals();
         let ones = vec![1.0; residuals.len()];
-        Spread::of(fit.coefficients.len(), |which| {
+        Spread::from_variances(fit.coefficients.len(), |which| {
             let factors: Vec<f64> = (0..residuals.len()).map(|point| factor(fit, point, which)).collect();
             let squares = residuals.iter().zip(&factors).map(|(residual, factor)| factor * residual.powi(2));
             (squares.sum(), fit.moments(&factors, &ones).freedom)
@@ -208,7 +208,7 @@ impl Spread {
     }
 }
 
-/// What a squared residual adds to the variance. The fit goes through a point that alone decides where it lies there:
+/// The part of a squared residual in the variance. The fit goes through a point that alone decides where it lies there:
 /// that point has no residual to judge by.
 fn factor(fit: &LeastSquares, point: usize, which: usize) -> f64 {
     let kept = 1.0 - fit.pull(point, point);

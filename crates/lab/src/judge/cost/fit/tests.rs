@@ -35,7 +35,7 @@ fn samples(
     .collect()
 }
 
-/// What 1000 seeded draws gave, for Cb and Cr.
+/// Results of 1000 seeded draws, for Cb and Cr.
 #[derive(Debug, Default)]
 struct DrawnFits {
     /// How many intervals hold the truth.

@@ -1,7 +1,7 @@
 //! How much the values of a request size count: one over the variance of their noise, as far as it is known.
 //!
 //! Errors of measurement mostly grow with the value, and a weight of 1/mean² makes the relative errors count alike: a
-//! fit that weighs all alike is one of the largest values, and tells nothing of the smallest. Where enough repeats say
+//! fit that weighs all alike is one of the largest values, and shows nothing of the smallest. Where enough repeats say
 //! that the noise is the same everywhere, such weights would be as wrong; then all count alike. Must not know: what the
 //! values measure.
 
@@ -56,7 +56,7 @@ pub enum Weighing {
 }
 
 impl Weighing {
-    /// What repeats say: by relative error, unless noise of one size for all is likelier.
+    /// The weighing that repeats show: by relative error, unless noise of one size for all is likelier.
     pub(super) fn of_repeats(groups: &[ValueGroup]) -> Weighing {
         let is_repeated = groups.iter().all(|group| group.values.len() >= REPEATS_MIN);
         let is_equal = is_repeated

@@ -17,7 +17,7 @@ use crate::study::SOAKER;
 pub(super) const REQUEST_SIZE: &str = "request_size";
 /// The factor by which runs move different amounts.
 const SIZE: &str = "size";
-/// Amounts that are closer tell nothing of what a run costs besides.
+/// Amounts that are closer do not show the fixed cost of a run.
 const AMOUNTS_APART_MIN: f64 = 1.5;
 
 /// The study and its levels, but for the request size.
@@ -35,7 +35,7 @@ pub(super) fn measures(rows: &[Row], asked: Option<CpuBy>) -> Vec<CpuBy> {
 }
 
 /// Groups that differ in the size of what is moved become one, where several amounts are moved by several request sizes
-/// each: then what a run costs besides can be told.
+/// each: then the fixed cost of a run can be fitted.
 pub(super) fn runs_together(groups: Groups<'_>) -> Groups<'_> {
     let mut alike: BTreeMap<(String, GroupLevels), Vec<LevelRows<'_>>> = BTreeMap::new();
     for ((study, asked), rows) in groups {
@@ -75,12 +75,12 @@ pub(super) fn half_power(asked: &GroupLevels, rows: &[&Row]) -> Option<HalfPower
     half_power::half_power(&of_most.filter_map(run).collect::<Vec<(f64, f64)>>())
 }
 
-/// What a reader should know of the CPU times of rows.
-pub(super) fn notes(rows: &[Row]) -> Option<String> {
+/// A note where rows lack the bills that the costs of both sides are fitted from.
+pub(super) fn missing_bills(rows: &[Row]) -> Option<String> {
     let lacking = rows.iter().filter(|row| row.is_completed() && lacks_sides(row)).count();
     (lacking > 0).then(|| {
         format!(
-            "{lacking} copies between two hosts have no bill of both (--bill): what each side costs is not told apart"
+            "{lacking} copies between two hosts have no bill of both (--bill): their sides are not fitted separately"
         )
     })
 }
@@ -109,13 +109,10 @@ fn fitted(rows: &[&Row], cpu: impl Fn(&Row) -> Option<f64>, what: &str) -> Resul
         Some(FitPoint { request_size_bytes, ns_per_byte, run_bytes: by_run.then_some(bytes) })
     };
     let points: Vec<FitPoint> = rows.iter().zip(&sizes).filter_map(point).collect();
-    let bits = |sizes: &mut dyn Iterator<Item = f64>| -> BTreeSet<u64> { sizes.map(f64::to_bits).collect() };
-    let measured = bits(&mut points.iter().map(|point| point.request_size_bytes));
-    match measured.len() {
+    let distinct = |sizes: &[f64]| sizes.iter().map(|size| size.to_bits()).collect::<BTreeSet<u64>>().len();
+    match distinct(&points.iter().map(|point| point.request_size_bytes).collect::<Vec<f64>>()) {
         0 => Ok(None),
-        count if count < bits(&mut sizes.iter().copied()).len() => {
-            Err(format!("{what} is not there for every request size"))
-        }
+        measured if measured < distinct(&sizes) => Err(format!("{what} is not there for every request size")),
         _ => fit_cost(&points).map(Some).map_err(|why| why.to_string()),
     }
 }
