@@ -10,7 +10,7 @@ mod rows;
 
 use std::process::ExitCode;
 
-use datapump::simulation::{Device, Faults, Peaks, SimClock, SimDisk, Simulation, model, timer_slack};
+use datapump::simulation::{Device, Faults, SimClock, SimDisk, Simulation, model, timer_slack};
 use datapump::{Fill, Job, Options, Place, Platform, Report};
 use rows::Judged;
 
@@ -102,7 +102,6 @@ fn run([source, sink]: Ends) -> Report {
         sink: sink.device(),
         faults: Faults::default(),
         seed: 1,
-        peaks: Peaks::default(),
     });
     let options = Options::default().with(|it| {
         it.tuning.request_bytes = Some(REQUEST_BYTES as u32);

@@ -92,8 +92,8 @@ impl Case {
             sink: self.sink,
             faults,
             seed: self.seed,
-            peaks: peaks.clone(),
-        });
+        })
+        .watched_by(peaks.clone());
         let problems = Mutex::new(Vec::new());
         let job = Job::copy(vec![Place::Path("source".into())], Place::Path("target".into()));
         let report = job.options(self.options.clone()).platform(platform).run_reported(&|event| {

@@ -1,7 +1,7 @@
 //! The loop in simulated time against the reference tables: statements S6 and S7; and on paced ends: S8.
 
 use datapump::simulation::model::{self, Bottleneck};
-use datapump::simulation::{Device, Faults, Peaks, SimClock, SimDisk, Simulation};
+use datapump::simulation::{Device, Faults, SimClock, SimDisk, Simulation};
 use datapump::{Fill, Job, Options, Place, Platform, Report};
 
 /// A table with a header, as maps from column to value.
@@ -74,7 +74,6 @@ fn run_devices(
         sink: sink.0,
         faults: Faults::default(),
         seed: 1,
-        peaks: Peaks::default(),
     });
     let options = Options::default().with(|it| {
         it.tuning.request_bytes = Some(request_bytes);

@@ -100,7 +100,7 @@ fn what_a_rehearsal_could_not_take_back_is_refused() {
 
 /// How much is asked, how much there is, and how much of that may be used.
 #[test]
-fn too_much_is_known_with_what_may_be_used() {
+fn too_much_is_refused_with_what_may_be_used() {
     let folder = tempfile::tempdir().expect("room");
     let bytes = Options::REHEARSAL_BYTES_MAX + 1;
     let options = Options::default().with(|it| it.measuring.rehearsal_bytes = Some(bytes));

@@ -2,7 +2,7 @@
 //! published rates. The product itself on simulated devices, each member on one of its own.
 
 use crate::golden::{relative, table};
-use datapump::simulation::{Device, Faults, Peaks, SimClock, SimDisk, Simulation};
+use datapump::simulation::{Device, Faults, SimClock, SimDisk, Simulation};
 use datapump::{Event, Fill, Job, Options, Place, Platform, Report};
 use std::ffi::OsStr;
 
@@ -30,7 +30,6 @@ fn rate(members: &[u64], other_bytes_per_s: u64, writes: bool) -> f64 {
         sink: if writes { idle } else { other },
         faults: Faults::default(),
         seed: 1,
-        peaks: Peaks::default(),
     });
     let stripe = Place::parse(OsStr::new("stripe:s.toml")).expect("a place");
     let null = |bytes| Place::Null { bytes, fill: Fill::Zero };

@@ -76,8 +76,6 @@ pub struct Simulation {
     pub faults: Faults,
     /// Decides everything random.
     pub seed: u64,
-    /// Counts requests in flight.
-    pub peaks: Peaks,
 }
 
 /// Where jobs run.
@@ -125,7 +123,7 @@ impl Platform {
             disk: Disk::Sim(Arc::clone(&simulation.disk)),
             clock: Clock::Sim(simulation.clock.clone()),
             seed: simulation.seed,
-            peaks: Some(simulation.peaks.clone()),
+            peaks: None,
             simulation: Some(simulation),
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use datapump::simulation::model::{self, Bottleneck};
-use datapump::simulation::{self, Faults, Peaks, SimClock, SimDisk, Simulation};
+use datapump::simulation::{self, Faults, SimClock, SimDisk, Simulation};
 use datapump::{Event, Fill, Job, Options, Place, Platform};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -158,7 +158,6 @@ fn simulated_s(pipeline: &Pipeline) -> Result<f64, String> {
         sink: simulated(pipeline.sink),
         faults: Faults::default(),
         seed: 1,
-        peaks: Peaks::default(),
     });
     let options = Options::default().with(|it| {
         it.tuning.request_bytes = Some(pipeline.request_bytes as u32);
