@@ -179,10 +179,8 @@ mod tests {
     #[test]
     fn each_change_has_its_own_words() {
         let before = meta(1, 10, 5, 5);
-        let (still, young) = (
-            TimeLook { tick_ns: 3, ..TimeLook::default() },
-            TimeLook { tick_ns: 3, is_young: true, is_in_memory: false },
-        );
+        let still = TimeLook { tick_ns: 3, ..TimeLook::default() };
+        let young = TimeLook { is_young: true, ..still };
         for (now, named, look, words) in [
             (before, Some(before), still, None),
             (before, None, young, Some("was deleted")),
@@ -205,10 +203,8 @@ mod tests {
     #[test]
     fn where_size_and_time_are_the_same_anything_else_is_a_doubt() {
         let before = meta(1, 10, 5, 5);
-        let (still, young) = (
-            TimeLook { tick_ns: 3, ..TimeLook::default() },
-            TimeLook { tick_ns: 3, is_young: true, is_in_memory: false },
-        );
+        let still = TimeLook { tick_ns: 3, ..TimeLook::default() };
+        let young = TimeLook { is_young: true, ..still };
         for (now, named, look, what) in [
             (meta(1, 10, 5, 6), before, still, ATTRIBUTES_MOVED),
             (meta(1, 10, 7, 7), before, still, TIME_JITTERS),

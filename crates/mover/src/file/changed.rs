@@ -1,5 +1,5 @@
 //! Finds out whether a source, here or on another host, is still what it was when its copy began. Where size and time
-//! say so, and something else leaves a doubt, the source is read once more and compared with what was copied.
+//! say so, and something else is uncertain, the source is read once more and compared with what was copied.
 //!
 //! Must not know: what tells that two states of a file differ (`identity`).
 

@@ -46,7 +46,7 @@ pub fn finish(owner: &dyn FileOwner<'_>, waits: &mut Waits, pass: Arc<Task>) {
         if step == FileStep::Over {
             break;
         }
-        clock.charge_to(FinishStage::of(step));
+        clock.charge_to(FinishStage::from_step(step));
         show_phase(owner, step);
         match perform_step(owner, &file, &pass, step) {
             Ok(StepOutcome::Done) => done = Some(step),
@@ -86,12 +86,12 @@ fn next(file: &Task, done: Option<FileStep>) -> FileStep {
 enum FinishStage {
     Metadata,
     Sync,
-    /// It is read once more.
+    /// Reading the source again, to verify it.
     Source,
 }
 
 impl FinishStage {
-    fn of(step: FileStep) -> FinishStage {
+    fn from_step(step: FileStep) -> FinishStage {
         match step {
             FileStep::ReadAgain => FinishStage::Source,
             step if is_sync(step) => FinishStage::Sync,

@@ -116,19 +116,13 @@ impl Lane<'_> {
 
     #[inline]
     fn completed(&mut self, request: Request, result: Result<u32, Errno>) {
-        let settled = self.settle_completion(request, result);
-        self.settle(request.slot, settled);
-    }
-
-    /// How a request ends at its end or ends, by what the engine says.
-    #[inline]
-    fn settle_completion(&mut self, request: Request, result: Result<u32, Errno>) -> Settled {
         let task = self.tasks[request.slot as usize].as_ref().expect("a slot in use has a task");
-        match request.transfer {
+        let settled = match request.transfer {
             Transfer::Read => task.source.settle(&mut self.performer, request, result),
             Transfer::Write => task.sink.settle(&mut self.performer, request, result),
             Transfer::Copy => end::settle_copied(&mut self.performer, request, result),
-        }
+        };
+        self.settle(request.slot, settled);
     }
 
     pub(super) fn is_small(&self, slot: u32) -> bool {

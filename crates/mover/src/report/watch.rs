@@ -258,7 +258,7 @@ impl Watch {
         self.charged.iter().filter_map(OnceLock::get).map(|lane| lane.load())
     }
 
-    /// The evidence for what limits the lanes, as of now; `None` before they have begun.
+    /// The evidence for what limits the lanes, as of now; `None` before they start.
     fn evidence(&self) -> Option<Evidence> {
         let began = self.began()?;
         let mut waits = self.charges().fold(Waits::default(), |sum, waits| sum.plus(&waits));

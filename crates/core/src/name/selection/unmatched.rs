@@ -51,10 +51,10 @@ pub(crate) fn unmatched_message<'rule>(
     unmatched: impl Iterator<Item = (&'rule AnchoredPattern, bool)>,
     roots: &[PatternRoot],
 ) -> Option<String> {
-    let is_told = |(watched, of_target): &(&AnchoredPattern, bool)| {
+    let is_reported = |(watched, of_target): &(&AnchoredPattern, bool)| {
         !of_target || suggest_pattern(watched, roots).is_some()
     };
-    let mut unmatched = unmatched.filter(is_told).map(|(watched, _)| watched);
+    let mut unmatched = unmatched.filter(is_reported).map(|(watched, _)| watched);
     let (first, root) = (unmatched.next()?, roots.first()?);
     let others = match unmatched.count() {
         0 => String::new(),

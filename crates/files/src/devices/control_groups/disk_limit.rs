@@ -58,7 +58,7 @@ impl DiskLimit {
     }
 }
 
-/// What a move read from disks, or wrote to them.
+/// Bytes and requests of a move that read from disks, or wrote to them.
 #[derive(Clone, Copy, Debug)]
 pub struct DiskTraffic {
     /// Which of both.

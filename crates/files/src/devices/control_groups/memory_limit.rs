@@ -64,8 +64,8 @@ pub struct MemoryWait {
 impl ControlGroups {
     /// From now on, how long limits for memory hold the process back. Empty where none is set.
     pub fn begin_memory_wait(&self) -> MemoryWait {
-        let old = self.memory.iter().filter_map(|folder| CountedGroup::old(folder, Path::new(MACHINE)));
-        let new = self.unified.iter().filter_map(|folder| CountedGroup::new(folder));
+        let old = self.memory.iter().filter_map(|folder| CountedGroup::from_v1(folder, Path::new(MACHINE)));
+        let new = self.unified.iter().filter_map(|folder| CountedGroup::from_v2(folder));
         MemoryWait { groups: old.chain(new).collect() }
     }
 }
@@ -79,12 +79,12 @@ impl MemoryWait {
 }
 
 impl CountedGroup {
-    fn old(folder: &Path, stalls: &Path) -> Option<CountedGroup> {
+    fn from_v1(folder: &Path, stalls: &Path) -> Option<CountedGroup> {
         let limit = MemoryLimit::set_in(folder.join("memory.limit_in_bytes"))?;
         CountedGroup::begin(limit, stalls.into(), ReachedCount::begin(folder.join("memory.failcnt"), "")?)
     }
 
-    fn new(folder: &Path) -> Option<CountedGroup> {
+    fn from_v2(folder: &Path) -> Option<CountedGroup> {
         // At `high` the kernel slows down whatever allocates; at `max` it waits.
         let limits =
             ["high", "max"].map(|key| (MemoryLimit::set_in(folder.join(format!("memory.{key}"))), key));
@@ -170,7 +170,7 @@ mod tests {
                     ("memory.limit_in_bytes", bytes),
                 ],
             );
-            let wait = MemoryWait { groups: CountedGroup::old(root, &pressure).into_iter().collect() };
+            let wait = MemoryWait { groups: CountedGroup::from_v1(root, &pressure).into_iter().collect() };
             write(root, &[("memory.pressure", &stalls(now_us)), ("memory.failcnt", failcnt)]);
             assert_eq!(wait.held().map(|held| held.ns), held, "{bytes} {failcnt} {now_us}");
         }
@@ -187,7 +187,7 @@ mod tests {
         ] {
             write(root, &[("memory.pressure", &stalls(5)), ("memory.high", high), ("memory.max", max)]);
             write(root, &[("memory.events.local", "low 0\nhigh 4\nmax 7\noom 0\n")]);
-            let wait = MemoryWait { groups: CountedGroup::new(root).into_iter().collect() };
+            let wait = MemoryWait { groups: CountedGroup::from_v2(root).into_iter().collect() };
             write(
                 root,
                 &[("memory.pressure", &stalls(6)), ("memory.events.local", "low 0\nhigh 5\nmax 8\n")],

@@ -69,7 +69,7 @@ impl RemoteHost {
         wrong.and(unheld)
     }
 
-    /// What an answer says of a place: its attributes, none for a stream, or the other side's fault.
+    /// The attributes of a place in an answer, none for a stream, or the other side's fault.
     fn decode_look(&self, answer: &Answer) -> Result<Result<Option<Meta>, Fault>, Problem> {
         match answer {
             Answer::Meta { meta, .. } => Ok(Ok(Some(from_wire(meta)))),

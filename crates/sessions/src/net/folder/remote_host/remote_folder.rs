@@ -116,7 +116,7 @@ impl RemoteFolder {
         match self.remote_host.request_one(&ask, path)? {
             (Answer::Names { mut entries, .. }, charge) => {
                 let entry = entries.pop().ok_or_else(|| self.remote_host.unexpected())?;
-                Ok(*self.name_of(entry, &Arc::new(charge)).reported.expect("it was told right now"))
+                Ok(*self.name_of(entry, &Arc::new(charge)).reported.expect("it was set right now"))
             }
             _ => Err(self.remote_host.unexpected()),
         }
@@ -232,7 +232,7 @@ impl RemoteOrigin for RemoteFolder {
         tell: &mut dyn FnMut(FolderKey, Result<Meta, Problem>) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
         let host = &self.remote_host;
-        let (mut open, mut sent) = (vec![self.number], Ok(()));
+        let (mut open, mut outcome) = (vec![self.number], Ok(()));
         let mut asks = way.map(|step| host.request_of(step, &mut open));
         host.request_together(&mut asks, &mut |folder, answer| {
             let Some(folder) = folder else { return };
@@ -242,11 +242,11 @@ impl RemoteOrigin for RemoteFolder {
                 Ok(_) => Err(host.unexpected()),
                 Err(over) => Err(over.problem(&path(folder))),
             };
-            if sent.is_ok() {
-                sent = tell(folder, look);
+            if outcome.is_ok() {
+                outcome = tell(folder, look);
             }
         })?;
-        sent
+        outcome
     }
 
     /// Extended attributes of a file; `None` where the other side is too old to send any.
