@@ -308,7 +308,6 @@ impl SourceRemoval<'_> {
     /// Reports a name of the source that stays, since it has no equal copy. A newer file at the target was left alone,
     /// as was asked.
     fn report_kept(&self, path: &Path, meta: &Meta, existing: &Meta) {
-        // A newer file at the target was left alone, as was asked.
         if self.shared.trees.flags.newer_by_ns().is_some() && existing.mtime_ns > meta.mtime_ns {
             return;
         }

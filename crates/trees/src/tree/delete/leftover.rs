@@ -88,9 +88,8 @@ impl DeletePass<'_> {
     /// The list of a copy that another pump makes below, or that was cut: it goes where all that it may leave unverified goes
     /// or is copied again. What only has its name is the user's.
     fn list_of_copy(&self, here: &DeletePlace, folder: &Arc<File>) -> PartialFile {
-        let (Some(Ok(list)), name) = (open_own(folder), OsStr::new(LIST_NAME)) else {
-            return PartialFile::No;
-        };
+        let name = OsStr::new(LIST_NAME);
+        let Some(Ok(list)) = open_own(folder) else { return PartialFile::No };
         if !is_pumps_in(folder, name) {
             return PartialFile::No;
         }

@@ -191,7 +191,6 @@ pub(crate) fn data_ranges(
         Held::There(one) => one.ranges(meta, shared.settings.options.tuning.ignore_holes),
     };
     let other_meta = datapump_files::disk::FileCalls::meta(other)?;
-    let other_meta =
-        holes::ranges(other, &other_meta, shared.settings.options.tuning.ignore_holes, &shared.stop)?;
-    Ok(holes::union(here, other_meta, meta.size_bytes))
+    let there = holes::ranges(other, &other_meta, shared.settings.options.tuning.ignore_holes, &shared.stop)?;
+    Ok(holes::union(here, there, meta.size_bytes))
 }
