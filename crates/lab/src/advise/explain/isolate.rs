@@ -227,9 +227,6 @@ impl<'case> Bench<'case> {
                 ((null(bytes), target.clone()), plain.with(remote_null))
             }
             PartName::Network => ((source.clone(), nowhere()), plain.with(remote_null)),
-            PartName::Local if self.ends.is_push() => {
-                ((source.clone(), target.clone()), plain.with(remote_null).with(rehearsed))
-            }
             PartName::Local => ((source.clone(), target.clone()), plain.with(rehearsed).with(remote_null)),
             PartName::Sink => {
                 let rehearsed = |it: &mut Options| it.measuring.rehearsal_bytes = Some(bytes);
