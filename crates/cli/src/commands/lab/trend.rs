@@ -6,11 +6,10 @@ use datapump::Status;
 use datapump_lab::{NoProportion, NotOneStudy, Trend};
 
 use super::compare::why_nothing;
-use super::refuse;
+use super::{print_figures, refuse};
 use crate::args::LabTrendArguments;
 use crate::output::Output;
 use crate::output::events::EventLine;
-use crate::output::json;
 
 /// Gives the exit status.
 pub fn trend(arguments: &LabTrendArguments, output: &Output) -> i32 {
@@ -40,11 +39,5 @@ fn why_none(trend: &Trend) -> String {
 }
 
 fn print(trend: &Trend, status: Status, output: &Output) -> i32 {
-    if output.json {
-        output.result(&json::line(&EventLine::Trend(trend)));
-        output.ended(status as i32, None);
-    } else {
-        output.bytes(trend.to_string().as_bytes());
-    }
-    status as i32
+    print_figures(&[EventLine::Trend(trend)], &trend.to_string(), status, output)
 }
