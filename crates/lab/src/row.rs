@@ -153,7 +153,7 @@ pub struct Row {
     /// Wake-ups of threads on the whole machine during the run.
     #[serde(default)]
     pub wakeups: Option<u64>,
-    /// What a hypervisor took of all CPUs during the run.
+    /// Time of all CPUs that a hypervisor took during the run.
     #[serde(default)]
     pub stolen_ns: Option<u64>,
     /// How long a fixed spin took right before the run.
@@ -196,7 +196,7 @@ impl Row {
         (bytes > 0).then_some(bytes).ok_or_else(|| "request_size must be above 0".into())
     }
 
-    /// The rate of the transfer alone, where the run tells: a program's start is no part of it.
+    /// The rate of the transfer alone, where the run reports it: a program's start is no part of it.
     pub fn bytes_per_second(&self) -> f64 {
         let report = self.report.as_ref().filter(|report| report.elapsed_ns > 0 && report.bytes > 0);
         report.map_or(self.bytes as f64 * 1e9 / self.elapsed_ns as f64, |report| report.bytes_per_second())

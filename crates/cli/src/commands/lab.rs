@@ -169,7 +169,7 @@ fn print_figures(events: &[EventLine<'_>], words: &str, status: Status, output: 
     status as i32
 }
 
-/// Those of rows, and how many of them were disturbed.
+/// Prints figures of rows as [`print_figures`] does, and how many of the rows were disturbed.
 fn print_judged<'events>(
     mut events: Vec<EventLine<'events>>,
     words: &str,

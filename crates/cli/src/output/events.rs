@@ -100,7 +100,7 @@ pub enum EventLine<'a> {
     TcpPeriod(&'a TracedPeriod),
     /// What two files of rows, or two programs, say of each other (pump lab compare).
     Comparison(&'a Comparison),
-    /// What each change of build or kernel did to a study (pump lab trend).
+    /// The effect of each change of build or kernel on a study (pump lab trend).
     Trend(&'a Trend),
     /// What the components of a machine cost (pump lab profile).
     Profile(ProfileLine<'a>),

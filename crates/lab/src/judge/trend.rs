@@ -1,4 +1,4 @@
-//! What each change of build or kernel did to a study: rows of many sessions, in the order of time.
+//! The effect of each change of build or kernel on a study: rows of many sessions, in the order of time.
 //!
 //! Rows of one build and kernel are a version, however far apart they were taken, and each version is compared with the
 //! one that came first before it, by the rule of [`crate::judge::compare`]: in turns, or three sessions on each side. The
@@ -54,7 +54,7 @@ pub struct TrendChange {
     pub build_changed: bool,
     /// Whether the kernel is another.
     pub kernel_changed: bool,
-    /// What the later version (B) is beside the one before (A); null if they have no cell in common.
+    /// The later version (B) compared with the one before (A); null if they have no cell in common.
     pub comparison: Option<Comparison>,
     /// Why there is none.
     pub why: Option<String>,

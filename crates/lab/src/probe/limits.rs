@@ -72,7 +72,7 @@ pub fn interrupts_and_stolen_ns(cpus: &[usize]) -> (u64, u64) {
     cpus.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-/// What a hypervisor took of all CPUs since the machine started.
+/// Time of all CPUs that a hypervisor took since the machine started.
 pub fn stolen_ns() -> Option<u64> {
     interrupts_and_stolen(&fs::read_to_string("/proc/stat").ok()?, "cpu ").map(|(_, stolen)| stolen)
 }

@@ -26,7 +26,7 @@ const CALIBRATIONS_DIFFER_MAX: f64 = 0.02;
 pub const STOLEN_MAX: f64 = 0.02;
 /// Interrupts are told in ticks of 10 ms, sampled: as much may be missing in a run of a second.
 const UNEXPLAINED_MAX: f64 = 0.05;
-/// The kernel tells the time of a process up to a tick late.
+/// The kernel reports the time of a process up to a tick late.
 const TICK_NS: i64 = 10_000_000;
 /// Where less than this share of all CPUs is left over, a run takes from others what they had before.
 const LEFT_MIN: f64 = 0.05;
@@ -276,7 +276,7 @@ impl Soaked {
         self
     }
 
-    /// What a total may be off by: what calibrations differ by, and a tick for each CPU.
+    /// The error that a total may have: the difference between calibrations, and a tick for each CPU.
     fn noise_ns(&self) -> i64 {
         let backgrounds = || self.calibrations.iter().map(|it| it.background_ns_per_s);
         let apart_ns_per_s = backgrounds().max().unwrap_or(0) - backgrounds().min().unwrap_or(0);

@@ -118,11 +118,11 @@ impl Soaker {
 
     /// How often its threads left their CPUs: they are of the process that a job is of.
     pub fn switches(&self) -> ContextSwitches {
-        let told = self.threads.ids.iter().map(|id| {
+        let each = self.threads.ids.iter().map(|id| {
             let path = format!("/proc/self/task/{}/status", id.as_raw_nonzero());
             switches_in(&fs::read_to_string(path).unwrap_or_default())
         });
-        told.fold(ContextSwitches::default(), |sum, one| ContextSwitches {
+        each.fold(ContextSwitches::default(), |sum, one| ContextSwitches {
             voluntary: sum.voluntary + one.voluntary,
             involuntary: sum.involuntary + one.involuntary,
         })

@@ -37,8 +37,8 @@ pub struct LabFitArguments {
 
     /// The measure of CPU time
     ///
-    /// Of rows, for cost: soaker, process or machine. Default: one for the whole file: the soaker where each cell has
-    /// it, else the process, else the machine. The output says which.
+    /// For --model cost, from rows: soaker, process or machine. Default: one for the whole file: the soaker where each
+    /// cell has it, else the process, else the machine. The output says which.
     ///
     /// Example: pump lab fit --cpu machine disk-source.jsonl
     #[arg(long, value_name = "MEASURE", env = "PUMP_CPU", help_heading = HOW)]

@@ -138,7 +138,7 @@ fn rows_of_a_study_are_fitted() {
 }
 
 /// Kept rows in which the pace of the processor was made to change during the runs of the first round.
-fn with_planted_pace(home: &Home) {
+fn write_disturbed_rows(home: &Home) {
     let kept = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/cpu.jsonl"));
     let kept = kept.expect("the rows");
     let disturbed = kept.lines().map(|line| {
@@ -153,7 +153,7 @@ fn with_planted_pace(home: &Home) {
 #[test]
 fn disturbed_runs_are_in_no_verdict_and_no_fit_unless_they_are_kept() {
     let home = Home::new();
-    with_planted_pace(&home);
+    write_disturbed_rows(&home);
     let first = |run: &Outcome| schema::checked(&run.out).remove(0);
     for (flag, fitted, pairs, counted) in [
         ("", 45, 9, json!({ "pace": 10, "soaker": 0, "kept": false })),
@@ -162,7 +162,7 @@ fn disturbed_runs_are_in_no_verdict_and_no_fit_unless_they_are_kept() {
         let fit = pump(&home, &format!("lab fit disturbed.jsonl --json{flag}"));
         assert_eq!(first(&fit)["points"], fitted, "{fit:?}");
         let events = schema::checked(&fit.out);
-        let event = events.iter().find(|event| event["event"] == "disturbed").expect("it is told");
+        let event = events.iter().find(|event| event["event"] == "disturbed").expect("it is reported");
         assert!(["pace", "soaker", "kept"].iter().all(|name| event[name] == counted[name]), "{event}");
         let compared =
             first(&pump(&home, &format!("lab compare disturbed.jsonl disturbed.jsonl --json{flag}")));
@@ -170,7 +170,7 @@ fn disturbed_runs_are_in_no_verdict_and_no_fit_unless_they_are_kept() {
         assert_eq!(compared["disturbed"], json!([counted, counted]));
         let summary = first(&pump(&home, &format!("lab view disturbed.jsonl --json{flag}")));
         assert_eq!(summary["studies"][0]["disturbed"], counted);
-        assert_eq!(summary["studies"][0]["cells"][0]["completed"], 10, "they stand in the table");
+        assert_eq!(summary["studies"][0]["cells"][0]["completed"], 10, "they are in the table");
     }
     for (words, side) in [("fit disturbed.jsonl", ""), ("compare disturbed.jsonl disturbed.jsonl", "B: ")] {
         let said = pump(&home, &format!("lab {words}")).out;

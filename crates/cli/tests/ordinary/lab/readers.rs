@@ -140,7 +140,7 @@ fn s42_with_a_server_for_each_reader_nothing_levels_off() {
         let warning = fit["warning"].as_str().unwrap_or_default();
         assert!(warning.contains("not full with 20 readers"), "{}: {fit}", stage.name);
     }
-    // What levels off is found to: one server for all.
+    // With one server for all, levelling off is found.
     let shared = &fits(&table(one_server, &numbers))[0];
     assert!(shared["warning"].is_null(), "a shared server is full: {shared}");
 }

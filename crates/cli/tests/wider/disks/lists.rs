@@ -350,7 +350,7 @@ fn what_of_a_large_file_the_cache_lost_does_not_count() {
     assert!(fs::read(&target).expect("it is there") == content, "the file differs on the disk");
 }
 
-/// What a list leaves out for its age is on the disk, whatever --sync says.
+/// A file that a list leaves out for its age is on the disk, whatever --sync says.
 #[test]
 fn what_a_run_without_syncs_resumed_is_on_the_disk() {
     let home = Home::new();
@@ -358,7 +358,7 @@ fn what_a_run_without_syncs_resumed_is_on_the_disk() {
     let content = with_content(&source, 100 << 20, 1);
     let mut thin = Thin::new(300 << 20);
     let target = thin.at("target");
-    // What the kernel copies has no journal to go on by.
+    // A copy by the kernel has no journal to resume from.
     let words = ["copy", "--json", "--sync=none", "--reflink=never", "--direct=never", &source, &target];
     let slow = [&words[..], &["--bwlimit=30MB"]].concat();
     let mut child = pump_command(&slow).stdout(Stdio::null()).spawn().expect("pump was built");

@@ -33,7 +33,7 @@ pub enum PartName {
 }
 
 impl PartName {
-    /// The limit of a copy that this part limits; `told` is what the copy says itself.
+    /// The limit of a copy that this part limits; `by_copy` is the one that the copy itself reports.
     pub(super) fn limit(self, by_copy: LimitedBy) -> LimitedBy {
         match self {
             PartName::Pump => LimitedBy::Cpu,
@@ -54,7 +54,7 @@ impl PartName {
         matches!(self, PartName::Together | PartName::Chain)
     }
 
-    /// As JSON has it.
+    /// Its name in JSON, and in a stored prediction.
     pub(super) fn key(self) -> &'static str {
         match self {
             PartName::Pump => "pump",

@@ -208,7 +208,7 @@ fn forecasts_are_set_against_copies_that_came_later() {
     assert!(error.is::<crate::judge::cost::InputError>(), "{error:#}");
 }
 
-/// Statement S31: the error of CPU time is told for each request size, and flagged above 30 %.
+/// Statement S31: the error of CPU time is printed for each request size, and flagged above 30 %.
 #[test]
 fn s31_a_cpu_error_above_30_percent_is_flagged() {
     let profile = profile();
@@ -363,7 +363,7 @@ fn copies_that_cost_what_their_parts_say_are_predicted() {
     }
     let share = inside as f64 / copies as f64;
     assert!((0.86..=0.94).contains(&share), "{inside} of {copies} inside");
-    // Ten copies tell so little of one size that one line of eight does not hold by chance.
+    // Ten copies show so little of one size that one line of eight does not hold by chance.
     assert!(held * 100 >= figures * 85, "{held} of {figures} hold");
     assert!(whole >= 34, "{whole} of 40 hold as a whole");
 }

@@ -35,7 +35,7 @@ pub struct YardstickArguments {
 }
 
 impl YardstickArguments {
-    /// What was asked for.
+    /// The yardstick that the flags ask for.
     pub fn yardstick(&self) -> Yardstick {
         let DisturbedArguments { keep_disturbed } = self.disturbed;
         Yardstick { metric: self.metric, normalise: self.normalise, keep_disturbed, cpu: None }
