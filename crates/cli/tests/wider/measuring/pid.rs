@@ -339,6 +339,7 @@ const CASES: &[Case] = &[
     }),
     case("fifo", "cp", "source", "pipe", |it| of_slow_fifo(it, &["cp", "FROM", "TO"])),
     case("fifo", "dd", "source", "pipe", |it| of_slow_fifo(it, &["dd", "if=FROM", "of=TO", "status=none"])),
+    case("fifo", "pump", "source", "pipe", |it| of_slow_fifo(it, &["pump", "copy", "FROM", "TO"])),
 ];
 
 /// Case by case in an order of its own for each round.
