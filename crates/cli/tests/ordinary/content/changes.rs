@@ -117,7 +117,7 @@ fn a_change_of_one_of_several_sources() {
     noise_file(&home, "log", SOURCE_BYTES, 2);
     support::make_folder(&home, "folder");
     let words = ["copy", "--json", "--request-size=16KiB", "--bwlimit=2MiB", "log", "a", "folder"];
-    let mut running = Running::start(home.command(&words));
+    let running = Running::start(home.command(&words));
     eventually("progress", || running.out().contains("\"event\":\"progress\"") || running.has_ended());
     std::fs::remove_file(home.path("log")).expect("the source");
     let ended = running.end();
@@ -151,7 +151,7 @@ fn a_growing_log_in_a_tree_is_copied_as_far_as_it_was() {
         let log = noise_file(&home, "tree/log", BYTES, 1);
         let before = std::fs::metadata(home.path("tree/log")).expect("the log");
         let slow = ["copy", "-T", "--ticket-file", "ticket", "--bwlimit=6MiB", "--request-size=64KiB"];
-        let mut running = Running::start(home.command(&[&slow, flags, &["tree", to]].concat()));
+        let running = Running::start(home.command(&[&slow, flags, &["tree", to]].concat()));
         let names =
             || std::fs::read_dir(&copy).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let is_opened = || names().any(|name| name != ".pump-job");
@@ -181,7 +181,7 @@ fn mirrored_while_it_changes(home: &Home, (to, copy): (&str, &Path), change: fn(
         let limit = format!("--bwlimit={rate}");
         let slow = ["copy", "-T", "--delete", &limit, "--request-size=64KiB"];
         let words = [&slow[..], &["--ticket-file", "ticket", "tree", to]].concat();
-        let mut running = Running::start(home.command(&words));
+        let running = Running::start(home.command(&words));
         let names = || std::fs::read_dir(copy).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let is_opened = || names().any(|name| name != ".pump-job" && name != "old");
         eventually("it is opened", || is_opened() || running.has_ended());
@@ -447,7 +447,7 @@ fn a_second_pump_on_the_same_target() {
         let other = noise_file(&home, "other", SOURCE_BYTES, 2);
         noise_file(&home, "b", SOURCE_BYTES, 3);
         // It would take an hour.
-        let mut first = in_the_middle(&home, flags, 1000);
+        let first = in_the_middle(&home, flags, 1000);
         let before = home.names();
         for (again, engine) in [("a", "--engine=uring"), ("other", "--engine=inline"), ("other", "--verify")]
         {

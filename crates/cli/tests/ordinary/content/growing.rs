@@ -52,7 +52,7 @@ fn has_started(folder: &Path, content: &[u8]) -> bool {
 fn changed(home: &Home, words: &[&str], (log, folder): (&str, &str), change: fn(&Path)) -> Outcome {
     let content = std::fs::read(home.path(log)).expect("the log");
     let slow = ["copy", "--bwlimit=3MiB", "--request-size=64KiB", "--ticket-file", "ticket"];
-    let mut running = Running::start(home.command(&[&slow, words].concat()));
+    let running = Running::start(home.command(&[&slow, words].concat()));
     eventually("it is started", || has_started(&home.path(folder), &content) || running.has_ended());
     change(&home.path(log));
     assert!(!running.has_ended(), "{words:?}: in the middle");

@@ -80,7 +80,7 @@ fn has_first_bytes(folder: &Path) -> bool {
 /// Begins a copy, stops it when a part of the large file was copied, lets something happen, and goes on. Before that a
 /// file that is rewritten would be copied as it is then, and be no mix.
 fn around(command: Command, target: &Path, happens: impl FnOnce()) -> Outcome {
-    let mut running = Running::start(command);
+    let running = Running::start(command);
     eventually("its first bytes", || has_first_bytes(target) || running.has_ended());
     assert!(!running.has_ended(), "in the middle");
     running.signal(Signal::STOP);

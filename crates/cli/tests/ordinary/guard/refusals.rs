@@ -337,7 +337,7 @@ fn a_named_pipe_whose_reader_goes_away() {
     let home = Home::new();
     noise_file(&home, "a", 3_000_000, 1);
     make_fifo(&home.path("fifo"));
-    let mut running = Running::start(home.command(&["copy", "a", "fifo"]));
+    let running = Running::start(home.command(&["copy", "a", "fifo"]));
     let mut reader = std::fs::File::open(home.path("fifo")).expect("the pipe");
     std::io::Read::read_exact(&mut reader, &mut [0; 1000]).expect("the first bytes");
     drop(reader);

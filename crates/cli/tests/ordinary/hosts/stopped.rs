@@ -25,7 +25,7 @@ fn home() -> (Home, Serving) {
 /// Stops a copy once `is_waiting`.
 fn stopped(home: &Home, words: &[&str], row: &str, signal: Signal, is_waiting: &mut dyn FnMut() -> bool) {
     let words = [&["copy", "--ticket-file=ticket"], words].concat();
-    let mut running = Running::start(home.command(&words));
+    let running = Running::start(home.command(&words));
     eventually(row, || is_waiting() || running.has_ended());
     assert!(!running.has_ended(), "{row}: {:?}", running.end());
     let start = Instant::now();

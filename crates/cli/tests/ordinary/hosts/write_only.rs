@@ -147,7 +147,7 @@ fn a_cut_copy_goes_on_with_what_it_wrote() {
     let target = serving.at("large");
     let command = ["copy", "--json", "--ticket-file", "ticket", "large", &target];
     let slow = [&command[..1], &["--bwlimit=40MB"], &command[1..]].concat();
-    let mut cut = Running::start(home.command(&slow));
+    let cut = Running::start(home.command(&slow));
     let has_begun = || left(&home.path("served")).is_some_and(|left| left.told(false) >= 8 << 20);
     eventually("a part of it", || has_begun() || cut.has_ended());
     cut.signal(Signal::INT);

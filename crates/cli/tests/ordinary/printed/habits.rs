@@ -18,7 +18,7 @@ fn usr1_prints_one_line_and_the_copy_goes_on() {
     let home = home();
     for flags in [&["--progress=never"][..], &["-q"], &["--json"]] {
         let words = [&["copy", "--bwlimit", "4MiB"], flags, &["null:1GiB", "null:"]].concat();
-        let mut running = Running::start(home.command(&words));
+        let running = Running::start(home.command(&words));
         eventually("it heeds signals", || heeds(running.id(), Signal::USR1));
         eventually("it says how far it is", || {
             running.signal(Signal::USR1);

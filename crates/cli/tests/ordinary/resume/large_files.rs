@@ -31,7 +31,7 @@ fn number(run: &Outcome, field: &str) -> u64 {
 
 /// Ends a slow copy in its middle by a signal; gives what it left.
 fn cut(home: &Home, words: &[&str], signal: Signal, status: i32, content: &[u8]) -> Left {
-    let mut running = Running::start(home.command(words));
+    let running = Running::start(home.command(words));
     let has_begun = || left(&home.path("")).is_some_and(|left| left.told(false) >= 8 * MIB);
     eventually("a third of it", || has_begun() || running.has_ended());
     running.signal(signal);
@@ -71,7 +71,7 @@ fn a_killed_copy_goes_on_where_it_was() {
     let first =
         cut(&home, &["copy", "-q", SLOW, "source", "target"], Signal::KILL, 137, &content).told(false);
     let words = ["copy", "-q", "--request-size=256KiB", "--lanes=3", "--bwlimit=8MB", "source", "target"];
-    let mut running = Running::start(home.command(&words));
+    let running = Running::start(home.command(&words));
     let further = || left(&home.path("")).is_some_and(|left| left.told(false) > first + MIB);
     eventually("a little more", || further() || running.has_ended());
     running.signal(Signal::KILL);
@@ -87,7 +87,7 @@ fn a_file_of_a_tree_goes_on_too() {
     std::fs::create_dir(home.path("tree")).expect("room");
     let content = noise_file(&home, "tree/large", BYTES, 1);
     noise_file(&home, "tree/small", 5000, 2);
-    let mut running = Running::start(home.command(&["copy", "-q", SLOW, "tree", "target"]));
+    let running = Running::start(home.command(&["copy", "-q", SLOW, "tree", "target"]));
     let begun = || left(&home.path("target")).is_some_and(|left| left.told(false) >= 8 * MIB);
     eventually("a third of it", || begun() || running.has_ended());
     running.signal(Signal::KILL);
@@ -111,7 +111,7 @@ fn what_was_cut_and_is_a_link_now_leaves_nothing() {
     let content = noise_file(&home, "tree/a/large", BYTES, 1);
     std::fs::hard_link(home.path("tree/a/large"), home.path("tree/b/large")).expect("one file system");
     let words = ["copy", "-q", SLOW, "--exclude=/a", "tree", "target"];
-    let mut running = Running::start(home.command(&words));
+    let running = Running::start(home.command(&words));
     let folder = home.path("target/b");
     let is_under_way = || left(&folder).is_some_and(|left| left.told(false) >= 8 * MIB);
     eventually("a part of it", || (folder.exists() && is_under_way()) || running.has_ended());
@@ -135,7 +135,7 @@ fn what_is_not_wanted_is_not_left() {
     cut(&home, &["copy", "-q", SLOW, "source", "target"], Signal::KILL, 137, &content);
     for words in [&["--no-resume"][..], &["--verify"]] {
         let words = [&["copy", "-q", SLOW][..], words, &["source", "target"]].concat();
-        let mut running = Running::start(home.command(&words));
+        let running = Running::start(home.command(&words));
         let is_alone = || leftovers(&home).len() == 1;
         eventually("a temporary file alone", || is_alone() || running.has_ended());
         running.signal(Signal::INT);

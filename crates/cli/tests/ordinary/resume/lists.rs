@@ -30,7 +30,7 @@ fn source(home: &Home) {
 
 /// A copy that was killed when half of its files were there.
 fn cut(home: &Home, words: &[&str], lands: &str) {
-    let mut running = Running::start(home.command(&[&["copy"], &CUT[..], words].concat()));
+    let running = Running::start(home.command(&[&["copy"], &CUT[..], words].concat()));
     let count = || {
         let names = fs::read_dir(home.path(lands)).ok();
         let names = names.into_iter().flatten().flatten();
@@ -363,7 +363,7 @@ fn vanished(home: &Home) {
     }
     noise_file(home, "source/long", 8 * FILE_BYTES, 77);
     let words = ["copy", "-q", "--bwlimit=3MiB", "--request-size=64KiB", "source", "m1"];
-    let mut running = Running::start(home.command(&words));
+    let running = Running::start(home.command(&words));
     let is_long = |entry: fs::DirEntry| entry.metadata().is_ok_and(|meta| meta.len() > 100_000);
     let is_started = || fs::read_dir(home.path("m1")).into_iter().flatten().flatten().any(is_long);
     eventually("the long one is started", || is_started() || running.has_ended());

@@ -41,7 +41,7 @@ fn files(home: &Home) -> usize {
 /// A copy that was ended when this many of its files were there.
 fn cut(home: &Home, words: &[&str], count: usize, signal: Signal) {
     let words = [&["copy", "--sync=none", "--bwlimit=8MB", "-q"], words, &SOURCES, &["t"]].concat();
-    let mut running = Running::start(home.command(&words));
+    let running = Running::start(home.command(&words));
     eventually("some files", || files(home) >= count || running.has_ended());
     running.signal(signal);
     let status = running.end().status;
@@ -140,7 +140,7 @@ fn what_goes_below_the_target_of_another_source_keeps_no_list_of_that() {
         noise_file(&home, &format!("outer/f{number}"), 500_000, number);
     }
     fs::write(home.path("inner/g"), "short").expect("room for a file");
-    let mut running = Running::start(home.command(&["copy", "--bwlimit=1MB", "-q", "outer/", "inner", "t"]));
+    let running = Running::start(home.command(&["copy", "--bwlimit=1MB", "-q", "outer/", "inner", "t"]));
     eventually("the inner folder", || home.path("t/inner/g").exists() || running.has_ended());
     running.signal(Signal::INT);
     assert_eq!(running.end().status, 20);
@@ -160,7 +160,7 @@ fn a_list_stays_for_what_another_source_goes_to_for_the_first_time() {
     }
     fs::write(home.path("outer/sub/g"), "short").expect("room for a file");
     fs::write(home.path("x/sub/h"), "short").expect("room for a file");
-    let mut running = Running::start(home.command(&["copy", "--bwlimit=1MB", "-q", "outer/", "t"]));
+    let running = Running::start(home.command(&["copy", "--bwlimit=1MB", "-q", "outer/", "t"]));
     eventually("the folder below", || home.path("t/sub/g").exists() || running.has_ended());
     running.signal(Signal::KILL);
     assert_eq!(running.end().status, 137);

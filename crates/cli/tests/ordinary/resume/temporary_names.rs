@@ -59,7 +59,7 @@ fn locked(path: &Path) -> File {
 fn cut_in(home: &Home, folder: &str) -> String {
     noise_file(home, "cut-source", 72 << 20 | 777, 1);
     let target = format!("{folder}/large");
-    let mut running = Running::start(home.command(&["copy", "-q", "--bwlimit=40MB", "cut-source", &target]));
+    let running = Running::start(home.command(&["copy", "-q", "--bwlimit=40MB", "cut-source", &target]));
     let has_begun = || left(&home.path(folder)).is_some_and(|left| left.told(false) >= 4 << 20);
     eventually("some of it", || has_begun() || running.has_ended());
     running.signal(Signal::INT);
@@ -285,7 +285,7 @@ fn a_link_removes_nothing_that_bears_its_temporary_name() {
 /// A copy of the folder `from` to `to` that was killed while its file `slow` was copied.
 fn killed(home: &Home) {
     noise_file(home, "from/slow", 40 << 20, 7);
-    let mut running =
+    let running =
         Running::start(home.command(&["copy", "-q", "--sync=none", "--bwlimit=8MB", "from", "to"]));
     let has_begun = || home.path("to").join(temporary("slow")).exists();
     eventually("the last file", || has_begun() || running.has_ended());
@@ -343,7 +343,7 @@ fn what_stood_there_before_a_cut_copy_is_not_swept_away() {
     let old = noise_file(&home, &format!("to/{NAME}"), 100, 1);
     noise_file(&home, "from/slow", 40 << 20, 7);
     let words = ["copy", "-qT", "--sync=none", "--bwlimit=8MB", "from", "to"];
-    let mut running = Running::start(home.command(&words));
+    let running = Running::start(home.command(&words));
     let has_begun = || home.path("to").join(temporary("slow")).exists();
     eventually("its file", || has_begun() || running.has_ended());
     running.signal(Signal::KILL);

@@ -63,7 +63,7 @@ fn told(left: &Left) -> u64 {
 
 /// Ends a slow copy in its middle.
 fn cut(home: &Home, row: &str, words: &[&str]) -> Left {
-    let mut running = Running::start(home.command(words));
+    let running = Running::start(home.command(words));
     let folder = home.path("served/two");
     let has_begun = || left(&folder).is_some_and(|left| told(&left) >= 4 * MIB);
     eventually("a part of it", || has_begun() || running.has_ended());

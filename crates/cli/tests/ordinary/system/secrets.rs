@@ -108,7 +108,7 @@ const BLOCK: usize = 64 << 10;
 fn copied_while_looked_at(home: &Home, flags: &[&str], secret: &[u8], row: &str) {
     let words = [&["copy", "secret", "to/copy"], flags].concat();
     let slow = [&words[..], &["--bwlimit", "64KiB", "--request-size", "64KiB"]].concat();
-    let mut run = Running::start(home.command(&slow));
+    let run = Running::start(home.command(&slow));
     let mine = rustix::process::geteuid().as_raw();
     let closed = |found: &[(u32, u32)]| {
         found.iter().for_each(|&(mode, uid)| assert_eq!((mode & 0o077, uid), (0, mine), "{row}: {mode:o}"));
@@ -160,7 +160,7 @@ fn what_comes_from_a_pipe_is_closed_from_its_first_byte_if_its_mode_is() {
     make_folder(&home, "to");
     make_fifo(&home.path("pipe"));
     let secret = noise(BYTES, 1);
-    let mut run =
+    let run =
         Running::start(home.command(&["copy", "--chmod=600", "--request-size=64KiB", "pipe", "to/copy"]));
     let mut pipe = std::fs::File::options().write(true).open(home.path("pipe")).expect("it reads");
     pipe.write_all(&secret).expect("it reads");
@@ -190,7 +190,7 @@ fn a_folder_that_stands_there_is_closed_before_its_first_file() {
             set_mode(&home.path("from/secret"), source);
             set_mode(&target, before);
             let slow = ["copy", "--bwlimit", "64KiB", "--request-size", "64KiB", from, to];
-            let mut run = Running::start(home.command(&slow));
+            let run = Running::start(home.command(&slow));
             eventually(&format!("{row}: it is written to"), || {
                 assert!(!run.has_ended(), "{row}: it ended before anything was seen");
                 let has_begun = !holding(&target, &[]).is_empty();

@@ -194,7 +194,7 @@ fn the_same_command_goes_on_with_what_a_killed_one_left() {
             part.with("ETag", if is_same || is_first { TAG } else { "\"two\"" })
         });
         let words = ["copy", "--json", "--lanes=1", "--sync=none", &server.url("x"), "to"];
-        let mut running = Running::start(home.command(&words));
+        let running = Running::start(home.command(&words));
         let has_begun = || left(&home.path("")).is_some_and(|left| left.told(false) >= 16 << 20);
         eventually("a part of it", || has_begun() || running.has_ended());
         running.signal(Signal::KILL);

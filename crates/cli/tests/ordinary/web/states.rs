@@ -117,7 +117,7 @@ fn a_cut_copy_goes_on_behind_another_signed_address() {
     let rate = Arc::new(AtomicUsize::new(20 << 20));
     let server = signing(&content, 100, 403, Arc::clone(&rate));
     let words = ["copy", "--json", "--lanes=1", "--sync=none", &server.url("x"), "to"];
-    let mut running = Running::start(home.command(&words));
+    let running = Running::start(home.command(&words));
     let has_begun = || left(&home.path("")).is_some_and(|left| left.told(false) >= 16 << 20);
     eventually("a part of it", || has_begun() || running.has_ended());
     running.signal(Signal::KILL);
