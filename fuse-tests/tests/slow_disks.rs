@@ -81,7 +81,7 @@ fn ends_while_its_disk_hangs([command, from, to]: [&str; 3], signal: Signal) {
     let name = fuse.at("nothing");
     let busy = std::thread::spawn(move || std::fs::exists(name));
     eventually("the disk is busy", || !fuse.slow.made().is_empty());
-    let mut run = Running::start(home.command(&[command, &fuse.at(from), to]));
+    let run = Running::start(home.command(&[command, &fuse.at(from), to]));
     eventually("signals are taken over", || catches(&run, signal));
     eventually("it ends", || {
         run.signal(signal);
