@@ -193,7 +193,6 @@ mod tests {
     fn data_that_is_read_again_takes_no_time_for_names() {
         let home = tempfile::tempdir().expect("room");
         fs::write(home.path().join("file"), vec![7; GROUP_BYTES as usize]).expect("room");
-        fs::write(home.path().join("log"), LINE).expect("room");
         let places = vec![HandlePlace::Path(home.path().into())];
         let share = Budget::of_client(None).share();
         let table = HandleTable::new(places, FollowLinks::Never, Arc::default(), share, None);
@@ -218,6 +217,8 @@ mod tests {
         assert!(summed.lanes_cpu_ns > opened.lanes_cpu_ns && summed.hashing_ns > opened.hashing_ns);
         assert!(summed.lanes_ns >= summed.lanes_cpu_ns, "a part of more than all: {summed:?}");
 
+        // Younger than its tick.
+        fs::write(home.path().join("log"), LINE).expect("room");
         let (_, _, given) = table.fetch(1, b"log", LINE.len() as u32, 0).expect("a file");
         let before = table.add_times(lanes.clone());
         let given = given.expect("it is as listed");
