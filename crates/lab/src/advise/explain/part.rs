@@ -172,6 +172,8 @@ pub(super) struct Slice {
     pub(super) cpu_ns: u64,
     pub(super) ns_per_request: f64,
     pub(super) on_one_machine: bool,
+    /// Of the path; 0 on one host.
+    pub(super) round_trip_ns: u64,
 }
 
 impl Slice {
@@ -182,6 +184,7 @@ impl Slice {
             cpu_ns: cpu_ns(report),
             ns_per_request: report.ns_per_request(),
             on_one_machine: report.network.is_some_and(|network| network.same_host),
+            round_trip_ns: report.network.map_or(0, |network| network.round_trip_us() * 1000),
         }
     }
 
@@ -206,7 +209,7 @@ pub(super) fn by_round(name: PartName, pairs: &[SlicePair], copy_bytes: Option<u
     let fixed_ns = fixed(pairs, |slice| slice.elapsed_ns);
     let fixed_cpu_ns = fixed(pairs, |slice| slice.cpu_ns);
     let part = |pair: &SlicePair| {
-        let Slice { bytes, elapsed_ns, cpu_ns, ns_per_request, on_one_machine } = pair.long;
+        let Slice { bytes, elapsed_ns, cpu_ns, ns_per_request, on_one_machine, .. } = pair.long;
         let moved = bytes.max(1) as f64;
         let of_copy = copy_bytes.map_or(0.0, |bytes| fixed_cpu_ns / bytes.max(1) as f64);
         Part {

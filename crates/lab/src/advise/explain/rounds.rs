@@ -39,6 +39,10 @@ const SLOWER_MAX: f64 = 2.5;
 const TINY_BYTES: u64 = 64 << 10;
 const LITTLE_BYTES: u64 = 1 << 20;
 const FIRST_BYTES: u64 = 16 << 20;
+/// One more where windows still grow. The first MiB takes six round trips of any path (ten segments, then twice as many each
+/// time), and these bytes two more.
+const LONGER_BYTES: u64 = 4 << 20;
+const SLOW_START_TRIPS: u64 = 8;
 /// The last of these is run where its bytes take less than this.
 const FIRST_TIME_MAX: f64 = 0.3;
 /// Two slices differ by no less than this part of the longer one: less is noise.
@@ -190,13 +194,22 @@ fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSp
     }
     // Now another host has said how much is free.
     check_room()?;
-    let little = slice(LITTLE_BYTES)?;
-    let bytes_per_second = between(&tiny, &little);
+    let (mut short, mut long) = (tiny, slice(LITTLE_BYTES)?);
+    if is_in_slow_start(&short, &long) && LONGER_BYTES <= room().min(most) {
+        (short, long) = (long, slice(LONGER_BYTES)?);
+    }
+    let bytes_per_second = between(&short, &long);
     let is_slow = bytes_per_second * FIRST_TIME_MAX < FIRST_BYTES as f64;
     if is_slow || most <= LITTLE_BYTES || room() < FIRST_BYTES {
         return Ok(FirstSpeed { bytes_per_second, ..of_one });
     }
-    Ok(FirstSpeed { bytes_per_second: between(&little, &slice(FIRST_BYTES)?), ..of_one })
+    Ok(FirstSpeed { bytes_per_second: between(&long, &slice(FIRST_BYTES)?), ..of_one })
+}
+
+/// Whether what the longer slice took more was a few round trips: that says how windows grow, and not how fast the path is.
+fn is_in_slow_start(short: &Slice, long: &Slice) -> bool {
+    let more_ns = long.elapsed_ns.saturating_sub(short.elapsed_ns);
+    long.bytes > short.bytes && more_ns < SLOW_START_TRIPS * long.round_trip_ns
 }
 
 /// The speed by what two slices differ in.
@@ -334,7 +347,7 @@ mod tests {
     use super::*;
     use crate::advise::explain::isolate::WRITES_MAX;
     use crate::advise::explain::{Case, MoveOutcome, MoveUse};
-    use datapump::{Class, Fill, Host, Job, Place, Remote, Report};
+    use datapump::{Class, Fill, Host, Job, Network, Place, Remote, Report};
     use std::sync::atomic::AtomicU64;
 
     fn null_case() -> Case {
@@ -436,6 +449,42 @@ mod tests {
             assert!((1..=most).contains(&written), "{what}: {written}");
             assert!(!measured.rounds.is_empty(), "{what}: {measured:?}");
         }
+    }
+
+    /// 40 MB/s and 40 ms: a slice of 1 MiB takes ten round trips, of which six are those of windows that grow.
+    #[test]
+    fn a_long_path_is_measured_behind_its_slow_start() {
+        const ROUND_TRIP_NS: u64 = 40_000_000;
+        const COPY_BYTES: u64 = 1 << 30;
+        let source = tempfile::NamedTempFile::new().expect("a file");
+        source.as_file().set_len(COPY_BYTES).expect("a length");
+        let remote = Remote { host: Host::Served("host:1".into()), path: "file".into() };
+        let sources = vec![Place::Path(source.path().into())];
+        let case = Case { sources, target: Place::Remote(remote), ..null_case() };
+        let mover = |job: Job, _: MoveUse| {
+            let asked = job.asked().measuring.clone();
+            let bytes_moved = asked.rehearsal_bytes.or(asked.far_null_bytes).unwrap_or(1 << 20);
+            let (mut sent, mut window, mut trips) = (0, 14_600, 4);
+            while sent + window < bytes_moved && window < 1_600_000 {
+                (sent, window, trips) = (sent + window, window * 2, trips + 1);
+            }
+            let elapsed_ns = trips * ROUND_TRIP_NS + bytes_moved.saturating_sub(sent) * 25;
+            let answer_us = ROUND_TRIP_NS / 1000;
+            let network = Some(Network { answer_us, ..Network::default() });
+            MoveOutcome {
+                report: Report { bytes_moved, elapsed_ns, network, ..Report::default() },
+                problem: None,
+            }
+        };
+        let ends = CopyEnds {
+            source: End::File(COPY_BYTES),
+            sink: End::Remote,
+            copy_bytes: Some(COPY_BYTES),
+            ..CopyEnds::for_tests()
+        };
+        let measured = all(&Bench::new(&case, &ends, &mover, &|| Duration::ZERO), &|_| ());
+        let network = measured.parts.iter().find(|part| part.name == PartName::Network).expect("a part");
+        assert!((network.bytes_per_second / 40e6 - 1.0).abs() < 0.2, "{network:?}");
     }
 
     #[test]
