@@ -286,7 +286,7 @@ impl HostJob {
         self.platform.control_groups()
     }
 
-    /// What the CPUs of its machine run from now on.
+    /// The use of its machine's CPUs from now on.
     pub fn busy_cpus(&self) -> BusyCpus {
         self.platform.busy_cpus()
     }

@@ -152,7 +152,7 @@ fn s20_known_loads_are_found_to_five_points_of_one_cpu() {
     }
 }
 
-/// What the soaker changes is given with its interval beside that of equal runs, and claimed only outside of it; time is of
+/// The soaker's effect is given with its interval beside that of equal runs, and claimed only outside of it; time is of
 /// runs without the soaker, CPU time of those with it.
 #[test]
 fn s22_what_the_soaker_changes_stands_beside_equal_runs() {

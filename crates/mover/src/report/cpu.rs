@@ -19,7 +19,7 @@ pub fn cpu_since(start: Cpu) -> Cpu {
     Cpu { user_ns: now.user_ns - start.user_ns, system_ns: now.system_ns - start.system_ns }
 }
 
-/// What the CPUs of the machine run from a point in time on, whoever's it is.
+/// The use of the machine's CPUs from a point in time on, by any program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BusyCpus(Option<(Instant, IdleCpus)>);
 
@@ -36,7 +36,7 @@ impl BusyCpus {
     }
 }
 
-/// The kernel tells two sums, each cut to whole ticks: idle time may be shorter than it seems by as much.
+/// The kernel reports two sums, each cut to whole ticks: idle time may be shorter than it seems by as much.
 fn busy_between(before: IdleCpus, now: IdleCpus, elapsed_ns: u64) -> u64 {
     let all_ns = elapsed_ns.saturating_mul(before.cpus.max(now.cpus).into());
     let idle_ns = now.idle_ns.saturating_sub(before.idle_ns);

@@ -143,7 +143,7 @@ impl Platform {
         if self.is_simulated() { ControlGroups::default() } else { ControlGroups::of_this_process() }
     }
 
-    /// What the CPUs of the machine run from now on. In a simulated world nothing outside of it is read.
+    /// The use of the machine's CPUs from now on. In a simulated world nothing outside of it is read.
     pub fn busy_cpus(&self) -> BusyCpus {
         if self.is_simulated() { BusyCpus::default() } else { BusyCpus::begin() }
     }

@@ -49,7 +49,7 @@ pub(crate) struct Account<'run> {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) cpu: Cpu,
-    /// How long the CPUs of the machine can have run something, whoever's it was.
+    /// How long the CPUs of the machine can have run something, of any program.
     pub(crate) busy_ns: Option<u64>,
     /// How long a quota of CPU time kept the process from running.
     pub(crate) held_ns: u64,

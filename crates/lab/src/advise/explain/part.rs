@@ -172,7 +172,7 @@ pub(super) struct Slice {
     pub(super) cpu_ns: u64,
     pub(super) ns_per_request: f64,
     pub(super) on_one_machine: bool,
-    /// Of the path; 0 on one host.
+    /// The path's round trip; 0 on one host.
     pub(super) round_trip_ns: u64,
 }
 

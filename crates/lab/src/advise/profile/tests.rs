@@ -101,7 +101,7 @@ fn a_chain_costs_the_sum_of_its_parts_and_is_as_fast_as_the_slowest() {
     assert!(error.contains("no component 'tape'") && error.contains("disk_sink"), "{error}");
 }
 
-/// What a network adds to a copy on one disk is what it adds to a source; nothing where a sender was faster by noise.
+/// A network adds as much to a copy on one disk as to a source; nothing where a sender was faster by noise.
 #[test]
 fn a_network_slows_a_copy_by_as_much_as_its_sender() {
     let words = chain("disk_source,pump,network,pump,disk_sink");

@@ -107,7 +107,7 @@ pub fn stolen_warning(sides: [&[Row]; 2]) -> Option<String> {
     })
 }
 
-/// What was taken of one processor, over all runs: it is counted in ticks of 10 ms, so that a short run alone says little.
+/// The part of one processor that was taken, over all runs: it is counted in ticks of 10 ms, and a short run has few.
 fn stolen_share(rows: &[Row]) -> Option<f64> {
     let completed = rows.iter().filter(|row| row.is_completed());
     let runs = completed.filter_map(|row| Some((row.stolen_ns?, row.elapsed_ns)));

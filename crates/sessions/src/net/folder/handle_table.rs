@@ -144,7 +144,7 @@ impl HandleTable {
         }
     }
 
-    /// The same for a session with these options.
+    /// A table for a session with these options.
     pub(crate) fn with_options(self, options: &Options) -> HandleTable {
         HandleTable { is_rehearsal: options.measuring.rehearsal_bytes.is_some(), ..self }
     }

@@ -67,7 +67,7 @@ impl RemoteBlocks for RemoteFile {
         Some(PeerRequest::ReadOn { file, at, len, block_len, sum })
     }
 
-    /// Null of a known length is requested as a file is: nothing but the path bounds it, where it stands for a file.
+    /// Null of a known length is requested as a file is: the path alone bounds both.
     fn number(&self) -> Option<u64> {
         match self {
             RemoteFile::Open(file) => Some(file.number),
