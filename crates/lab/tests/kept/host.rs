@@ -208,4 +208,3 @@ fn s45_write_caches_depths_and_rings_of_one() {
 fn cost_fits(name: &str) -> Vec<GroupFit> {
     fit_file(&kept(name), Model::Cost, false, None).expect("rows").fits
 }
-

@@ -285,8 +285,7 @@ fn a_link_removes_nothing_that_bears_its_temporary_name() {
 /// A copy of the folder `from` to `to` that was killed while its file `slow` was copied.
 fn killed(home: &Home) {
     noise_file(home, "from/slow", 40 << 20, 7);
-    let running =
-        Running::start(home.command(&["copy", "-q", "--sync=none", "--bwlimit=8MB", "from", "to"]));
+    let running = Running::start(home.command(&["copy", "-q", "--sync=none", "--bwlimit=8MB", "from", "to"]));
     let has_begun = || home.path("to").join(temporary("slow")).exists();
     eventually("the last file", || has_begun() || running.has_ended());
     running.signal(Signal::KILL);

@@ -64,7 +64,7 @@ struct WatchedMirror {
 
 /// Runs a mirror, and watches the side that writes: the server, or the mirror itself.
 fn watch(command: Command, server: Option<u32>, below: &Path) -> WatchedMirror {
-    let mut running = Running::start(command);
+    let running = Running::start(command);
     let (mut wrote, mut memory_bytes) = (false, 0);
     while !running.has_ended() {
         let id = server.unwrap_or(running.id());

@@ -200,7 +200,7 @@ fn memory_stays_within_its_budget() {
         std::fs::write(hosts.home.path(format!("{folder}long")), vec![b'x'; LONG_BYTES]).expect("room");
     }
     for copy in [("files", true), ("files", false), ("long", true), ("long", false)] {
-        let (row, mut running) =
+        let (row, running) =
             (format!("{copy:?}"), hosts.start(copy, &["--sync=none", "--request-size=256KiB"]));
         let mut client = 0;
         while !running.has_ended() {

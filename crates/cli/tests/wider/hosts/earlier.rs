@@ -120,7 +120,7 @@ fn files_that_are_named_are_copied() {
 /// Kills a slow copy when a part of its large file is there, and waits until nobody writes it any more.
 fn cut(hosts: &TwoHosts<'_>, folder: &Path, names: [&str; 2], row: &str) -> u64 {
     let slow = ["copy", "-T", "-q", "--lanes=1", "--bwlimit=20MB"];
-    let mut running = Running::start(hosts.line(&slow, &names[..1], names[1]));
+    let running = Running::start(hosts.line(&slow, &names[..1], names[1]));
     let told = || left(folder).map_or(0, |left| left.told(false).max(left.told(true)));
     eventually("a part of it", || told() >= 4 * MIB || running.has_ended());
     running.signal(Signal::KILL);

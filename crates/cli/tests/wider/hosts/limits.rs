@@ -214,8 +214,8 @@ fn shares(home: &Home, serving: &Serving, push: bool, more: &[&str]) -> Vec<u64>
         let (source, target) = if push { ("tree".into(), far) } else { (serving.at("tree"), lands(client)) };
         Running::start(home.command(&[&copy(&source, &target)[..], more].concat()))
     };
-    let mut running: Vec<Running> = (0..CLIENTS).map(start).collect();
-    eventually("the first client is done", || running.iter_mut().any(Running::has_ended));
+    let running: Vec<Running> = (0..CLIENTS).map(start).collect();
+    eventually("the first client is done", || running.iter().any(Running::has_ended));
     let shares = (0..CLIENTS).map(|client| arrived_bytes(&home.path(lands(client)))).collect();
     for (client, run) in running.into_iter().enumerate() {
         expect(&run.end(), 0, &[], &format!("client {client}"));

@@ -59,7 +59,7 @@ impl Ground {
     fn in_the_middle(&self, serving: &Serving, copy: (&str, bool), more: &[&str]) -> Running {
         let (words, lands) = self.copy(serving, copy);
         let words: Vec<&str> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
-        let mut running = Running::start(self.network.pump(Side::Client, &self.home, &words));
+        let running = Running::start(self.network.pump(Side::Client, &self.home, &words));
         let folder = lands.parent().expect("it is below the home").to_owned();
         eventually("something arrives", || running.has_ended() || has_begun(&folder, &lands));
         assert!(!running.has_ended(), "{copy:?}: over before it was disturbed: {:?}", running.err());

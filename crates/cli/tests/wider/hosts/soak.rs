@@ -156,7 +156,7 @@ impl Ground {
             [&["copy".to_owned(), way_in.to_owned()][..], &times, &choice.words, &[from, to]].concat();
         let mut command = self.home.command(&words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut running = Running::start_as_it_is(command);
+        let running = Running::start_as_it_is(command);
         let (began, mut bytes) = (Instant::now(), 0);
         // Each thing that is spoiled may have to be missed before the next is met.
         let most = RETRY_FOR + 2 * PEER_TIMEOUT * (choice.spoiled.len() as u32 + 1) + BUSY;

@@ -134,7 +134,7 @@ impl Ground {
         await_new_second();
         write_over(&self.file, &self.content[..OTHER.len()]);
         let before = times(&self.file);
-        let mut running = Running::start(words(&["--lanes=1", "--bwlimit=60MB"]));
+        let running = Running::start(words(&["--lanes=1", "--bwlimit=60MB"]));
         let told = || left(&self.home.path("to")).map_or(0, |left| left.told(false).max(left.told(true)));
         eventually("a part of it", || told() >= 2 * MIB || running.has_ended());
         match (cut, road) {

@@ -54,7 +54,7 @@ fn cut(home: &Home, (way, words): (&str, &[&str]), after_removal: bool) -> bool 
     let mut serving = (way == "pushed").then(|| Serving::new(home, &[]));
     let words = mirror_words(home, serving.as_ref(), words);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut running = Running::start(pump_command(&words));
+    let running = Running::start(pump_command(&words));
     eventually("all is copied", || {
         let is_over = count(&target, "old-") == 0 || running.has_ended();
         is_over || (is_copied(&target) && (!after_removal || count(&target, "old-") < FOLDERS * OLD))

@@ -350,7 +350,7 @@ fn what_moves_while_the_folder_in_its_place_is_removed_has_a_copy() {
         let folder = target.join("moved");
         let changed = || fs::metadata(&folder).and_then(|meta| meta.modified()).ok();
         let before = changed();
-        let mut running = Running::start(pump_command(&words));
+        let running = Running::start(pump_command(&words));
         while changed() == before && !running.has_ended() {
             std::thread::sleep(Duration::from_micros(200));
         }
