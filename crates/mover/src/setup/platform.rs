@@ -36,7 +36,7 @@ impl Clock {
         }
     }
 
-    /// Time by which the calling thread charges what it does, from a start of its own. It stands still while the thread
+    /// Time by which the calling thread charges what it does, from a start of its own. It stops while the thread
     /// waits for the clock of a file system: that is time of neither end.
     pub fn charged_ns(&self) -> u64 {
         match self {
