@@ -1,6 +1,8 @@
 //! Statements about this machine: waits, request sizes and depths, writes, the soaker, ends alone.
 
-use datapump_lab::judge::cost::{Fit, GroupFit, Model, fit_file};
+use std::collections::BTreeMap;
+
+use datapump_lab::judge::cost::{CpuBy, Fit, GroupFit, Model, fit_file};
 use datapump_lab::judge::depths::knees::{Knee, knees};
 use datapump_lab::judge::stats::{ComparisonVerdict, median};
 use datapump_lab::row::{read_rows, undisturbed_rows};
@@ -88,6 +90,75 @@ fn s12_a_receive_returns_less_of_a_larger_block() {
             "{:?}",
             cell.asked
         );
+    }
+}
+
+/// Each way to wait has its cost for a request to 10 %. On a source that gives 64 KiB every 2 ms, spinning takes 90 % of a CPU
+/// at least, each way to sleep 30 % at most.
+#[test]
+fn s16_each_way_to_wait_has_its_cost_and_sleeping_takes_no_cpu() {
+    let study = summary("cpu-waits.jsonl");
+    assert_eq!(study.cells.len(), 21);
+    for cell in &study.cells {
+        let cost = cell.ns_per_request.expect("requests");
+        let error = cost.standard_error.expect("runs") / cost.mean;
+        assert!(cost.n >= 10 && error <= 0.1, "{:?}: {error}", cell.asked);
+    }
+    // All rows: what share of a CPU a run takes does not depend on its pace.
+    let rows = read_rows(&kept("waits-paced.jsonl")).expect("rows");
+    let mut ways = BTreeMap::<(String, String), Vec<f64>>::new();
+    for row in rows.iter().filter(|row| row.is_completed()) {
+        let cpu_ns = row.user_ns.zip(row.system_ns).map(|(user, system)| (user + system) as f64);
+        let way = (row.asked["engine"].to_string(), row.asked["wait"].to_string());
+        ways.entry(way).or_default().push(cpu_ns.expect("of the process") / row.elapsed_ns as f64);
+    }
+    assert_eq!(ways.len(), 7);
+    for ((engine, wait), shares) in ways {
+        let what = format!("{engine}, {wait}: {shares:?}");
+        assert!(shares.len() >= 5, "{what}");
+        let is_right = |share: &f64| if wait == "spin" { *share >= 0.9 } else { *share <= 0.3 };
+        assert!(shares.iter().all(is_right), "{what}");
+    }
+}
+
+/// Each end alone, and each side of a connection, has at each request size what was observed and predicted, their error,
+/// and the direction of the change with its interval; Cb and Cr have standard errors.
+#[test]
+fn s28_an_end_alone_has_its_table_its_costs_and_a_direction_from_size_to_size() {
+    let alone = |name: &str, soaker: &str, cpu_by: CpuBy| -> Vec<GroupFit> {
+        let mut fits = cost_fits(name);
+        fits.retain(|group| group.asked["soaker"].to_string() == soaker && group.cpu_by == Some(cpu_by));
+        fits
+    };
+    // A hypervisor took 2 to 6 % of a CPU: of 50 soaked runs of the sink 5 are quiet, too few for a direction.
+    let ends = [
+        alone("disk-source.jsonl", "off", CpuBy::Process),
+        alone("disk-source.jsonl", "on", CpuBy::Soaker),
+        alone("disk-sink.jsonl", "off", CpuBy::Process),
+    ];
+    let mut sides = cost_fits("network-sides.jsonl");
+    sides.retain(|group| group.side.is_some() && group.asked["soaker"].to_string() == "off");
+    assert_eq!((ends.each_ref().map(Vec::len), sides.len()), ([1, 1, 1], 2));
+    for group in ends.iter().flatten().chain(&sides) {
+        let Fit::Cost(fit) = &group.fit else { panic!("{group:?}") };
+        let what = format!("{} {:?}: {fit:?}", group.component, group.side);
+        let errors = [fit.cb_ns_per_byte, fit.cr_us_per_request].map(|figure| figure.standard_error);
+        assert!(errors.iter().all(|error| *error > 0.0 && error.is_finite()), "{what}");
+        assert_eq!(fit.sizes.len(), 5, "{what}");
+        for (at, size) in fit.sizes.iter().enumerate() {
+            let off_ns = size.observed_ns_per_byte - size.predicted_ns_per_byte;
+            let least_ns = size.observed_ns_per_byte.min(size.predicted_ns_per_byte);
+            let error = size.relative_error_percent.expect("costs are above 0");
+            assert!(size.n >= 2 && (100.0 * off_ns / least_ns - error).abs() < 1e-6, "{what}");
+            let interval = size.change_ns_per_byte_low.zip(size.change_ns_per_byte_high);
+            match (at, size.change, interval) {
+                (0, None, None) => {}
+                (1.., Some("falls"), Some((_, high))) => assert!(high < 0.0, "{what}"),
+                (1.., Some("rises"), Some((low, _))) => assert!(low > 0.0, "{what}"),
+                (1.., Some("level"), Some((low, high))) => assert!(low <= 0.0 && 0.0 <= high, "{what}"),
+                found => panic!("{found:?}: {what}"),
+            }
+        }
     }
 }
 
