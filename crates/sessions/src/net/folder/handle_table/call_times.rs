@@ -78,16 +78,46 @@ impl CallTimes {
     pub(super) fn add_to(&self, lanes: SenderStats) -> SenderStats {
         let ns = |time: &AtomicU64| time.load(Ordering::Relaxed);
         let plus = |of_lanes: Option<u64>, time: &AtomicU64| Some(of_lanes.unwrap_or(0) + ns(time));
-        let stats = SenderStats {
+        // Calls compute, too: each of both is no longer than the lanes were there.
+        let sum = |parts: &[Option<u64>]| parts.iter().flatten().sum::<u64>();
+        let calls_ns = sum(&[lanes.source_wait_ns, lanes.network_wait_ns, lanes.rate_wait_ns]);
+        let clock_ns = calls_ns + sum(&[lanes.hashing_ns, lanes.sealing_ns]);
+        let lanes_own_ns = clock_ns.max(sum(&[lanes.lanes_cpu_ns, lanes.not_scheduled_ns]));
+        let there_ns = lanes_own_ns + ns(&self.reads) + ns(&self.sums_cpu);
+        SenderStats {
             names_ns: Some(ns(&self.names)),
             source_wait_ns: plus(lanes.source_wait_ns, &self.reads),
             hashing_ns: plus(lanes.hashing_ns, &self.sums_cpu),
             lanes_cpu_ns: plus(lanes.lanes_cpu_ns, &self.sums_cpu),
+            lanes_ns: lanes.lanes_ns.map(|ns| ns.max(there_ns)),
             ..lanes
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// To read cached pages and to send computes inside of calls that are charged.
+    #[test]
+    fn lanes_are_there_no_longer_than_they_were_or_others_read() {
+        let lanes = SenderStats {
+            lanes_ns: Some(1000),
+            source_wait_ns: Some(300),
+            network_wait_ns: Some(500),
+            hashing_ns: Some(150),
+            sealing_ns: Some(50),
+            lanes_cpu_ns: Some(900),
+            not_scheduled_ns: Some(100),
+            ..SenderStats::default()
         };
-        let SenderStats { source_wait_ns, network_wait_ns, rate_wait_ns, lanes_cpu_ns, .. } = stats;
-        let parts = [source_wait_ns, network_wait_ns, rate_wait_ns, lanes_cpu_ns, stats.not_scheduled_ns];
-        let parts_ns: u64 = parts.into_iter().flatten().sum();
-        SenderStats { lanes_ns: stats.lanes_ns.map(|ns| ns.max(parts_ns)), ..stats }
+        for (reads_ns, there_ns) in [(0, 1000), (700, 1700)] {
+            let times = CallTimes { reads: AtomicU64::new(reads_ns), ..CallTimes::default() };
+            assert_eq!(times.add_to(lanes.clone()).lanes_ns, Some(there_ns));
+        }
+        let idle = SenderStats { lanes_ns: Some(1000), lanes_cpu_ns: Some(100), ..SenderStats::default() };
+        let times = CallTimes { reads: AtomicU64::new(700), ..CallTimes::default() };
+        assert_eq!(times.add_to(idle).lanes_ns, Some(1000), "a lane is idle meanwhile");
     }
 }
