@@ -4,13 +4,14 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open};
+use rustix::fs::{AtFlags, Mode, OFlags, PROC_SUPER_MAGIC, StatxFlags, fstatfs, open};
 use rustix::ioctl::{Getter, ioctl, opcode};
 
 /// An estimate for a long file: so many windows of so many bytes, from its first byte to its last. A look at all of it
@@ -135,7 +136,18 @@ impl IdleCpus {
     /// By /proc/stat, proc_stat(5), which takes 15 us with two CPUs. A kernel that stops its tick on idle CPUs counts their
     /// time exactly, and that of what runs by samples.
     pub fn now() -> Option<IdleCpus> {
-        IdleCpus::from_stat(&std::fs::read_to_string("/proc/stat").ok()?)
+        IdleCpus::from_kernel(Path::new("/proc/stat"))
+    }
+
+    /// Only the kernel's own file: where LXCFS has its file in that place, what runs outside of the container is idle time.
+    fn from_kernel(path: &Path) -> Option<IdleCpus> {
+        let mut file = File::open(path).ok()?;
+        if fstatfs(&file).ok()?.f_type != PROC_SUPER_MAGIC {
+            return None;
+        }
+        let mut stat = String::new();
+        file.read_to_string(&mut stat).ok()?;
+        IdleCpus::from_stat(&stat)
     }
 
     fn from_stat(stat: &str) -> Option<IdleCpus> {
@@ -143,8 +155,9 @@ impl IdleCpus {
         // Behind user, nice and system.
         let fields = lines.next()?.split_ascii_whitespace().skip(3);
         let mut ticks = fields.map_while(|field| field.parse::<u64>().ok());
-        let idle = ticks.next()? + ticks.next()?;
-        Some(IdleCpus { idle_ns: idle * TICK_NS, cpus: lines.count() as u32 })
+        let idle = ticks.next()?.checked_add(ticks.next()?)?;
+        let cpus = lines.count() as u32;
+        Some(IdleCpus { idle_ns: idle.checked_mul(TICK_NS)?, cpus }).filter(|it| it.cpus > 0)
     }
 }
 
@@ -377,9 +390,13 @@ mod tests {
                     cpu1 6849 4122 4277 6960 2215 0 260 22 0 0\n\
                     intr 55638708 0\nctxt 1\n";
         assert_eq!(IdleCpus::from_stat(stat), Some(IdleCpus { idle_ns: 20_000 * TICK_NS, cpus: 2 }));
-        for text in ["", "cpu  1 2 3 4\n", "intr 1\n"] {
+        let too_long = format!("cpu  1 2 3 {0} {0}\ncpu0 1 2 3 {0} {0}\n", u64::MAX);
+        for text in ["", "cpu  1 2 3 4\n", "cpu  1 2 3 4 5\nintr 1\n", "intr 1\n", &too_long] {
             assert_eq!(IdleCpus::from_stat(text), None, "{text}");
         }
+        let other = tempfile::NamedTempFile::new().expect("room");
+        std::fs::write(other.path(), stat).expect("room");
+        assert_eq!(IdleCpus::from_kernel(other.path()), None, "another file in its place");
         assert!(IdleCpus::now().is_none_or(|now| now.cpus > 0));
     }
 
