@@ -25,14 +25,24 @@ pub struct BusyCpus(Option<(Instant, IdleCpus)>);
 
 impl BusyCpus {
     pub fn begin() -> BusyCpus {
-        BusyCpus(IdleCpus::now().map(|idle| (Instant::now(), idle)))
+        BusyCpus::begin_by(IdleCpus::now)
     }
 
     /// For how long they can have run something, summed over CPUs. `None` where the system does not say.
     pub fn busy_ns(&self) -> Option<u64> {
+        self.busy_ns_by(IdleCpus::now)
+    }
+
+    /// The time in between contains both looks: of many CPUs each takes milliseconds, in which all of them may be idle.
+    fn begin_by(look: impl FnOnce() -> Option<IdleCpus>) -> BusyCpus {
+        let start = Instant::now();
+        BusyCpus(look().map(|idle| (start, idle)))
+    }
+
+    fn busy_ns_by(&self, look: impl FnOnce() -> Option<IdleCpus>) -> Option<u64> {
         let (start, before) = self.0?;
-        let elapsed_ns = start.elapsed().as_nanos() as u64;
-        Some(busy_between(before, IdleCpus::now()?, elapsed_ns))
+        let now = look()?;
+        Some(busy_between(before, now, start.elapsed().as_nanos() as u64))
     }
 }
 
@@ -46,6 +56,7 @@ fn busy_between(before: IdleCpus, now: IdleCpus, elapsed_ns: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn what_was_not_idle_can_have_run_something() {
@@ -61,5 +72,14 @@ mod tests {
             let now = IdleCpus { idle_ns: before.idle_ns + idle_ms * MS, cpus };
             assert_eq!(busy_between(before, now, 1000 * MS), busy_ms * MS, "{what}");
         }
+    }
+
+    #[test]
+    fn idle_time_of_the_looks_is_of_the_time_between_them() {
+        let look = || {
+            std::thread::sleep(Duration::from_millis(20));
+            Some(IdleCpus { idle_ns: 0, cpus: 2 })
+        };
+        assert!(BusyCpus::begin_by(look).busy_ns_by(look) >= Some(80_000_000));
     }
 }
