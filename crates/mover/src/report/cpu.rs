@@ -46,9 +46,13 @@ impl BusyCpus {
     }
 }
 
-/// The kernel reports two sums, each cut to whole ticks: idle time may be shorter than it seems by as much.
+/// The kernel reports two sums, each cut to whole ticks: idle time may be shorter than it seems by as much. It counts a
+/// CPU that is offline by another clock: then nothing is known of idle time.
 fn busy_between(before: IdleCpus, now: IdleCpus, elapsed_ns: u64) -> u64 {
     let all_ns = elapsed_ns.saturating_mul(before.cpus.max(now.cpus).into());
+    if before.cpus != now.cpus {
+        return all_ns;
+    }
     let idle_ns = now.idle_ns.saturating_sub(before.idle_ns);
     all_ns.saturating_sub(idle_ns).saturating_add(2 * TICK_NS).min(all_ns)
 }
@@ -66,7 +70,8 @@ mod tests {
             ("all of them", 0, 2, 2000),
             ("nothing", 2000, 2, 20),
             ("more idle than there was time, by the ticks", 2010, 2, 20),
-            ("a CPU that was put off", 1000, 1, 1020),
+            ("a CPU that was put off, by whose other clock more was idle", 1000, 1, 2000),
+            ("a CPU that was put on", 1000, 3, 3000),
         ] {
             let before = IdleCpus { idle_ns: 5_000 * MS, cpus: 2 };
             let now = IdleCpus { idle_ns: before.idle_ns + idle_ms * MS, cpus };
