@@ -184,7 +184,7 @@ impl Slice {
             cpu_ns: cpu_ns(report),
             ns_per_request: report.ns_per_request(),
             on_one_machine: report.network.is_some_and(|network| network.same_host),
-            round_trip_ns: report.network.map_or(0, |network| network.round_trip_us() * 1000),
+            round_trip_ns: report.network.map_or(0, |network| network.round_trip_us().saturating_mul(1000)),
         }
     }
 
@@ -250,6 +250,14 @@ mod tests {
 
     fn slice(bytes: u64, ms: u64) -> Slice {
         Slice { bytes, elapsed_ns: ms * 1_000_000, cpu_ns: ms * 500_000, ..Slice::default() }
+    }
+
+    /// A host reports up to 2^58.
+    #[test]
+    fn a_round_trip_of_centuries_is_no_mistake_here() {
+        let network = Some(datapump::Network { min_rtt_us: 1 << 58, ..datapump::Network::default() });
+        let slice = Slice::from_report(&Report { network, ..Report::default() });
+        assert_eq!(slice.round_trip_ns, u64::MAX);
     }
 
     #[test]

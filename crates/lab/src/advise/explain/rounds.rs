@@ -209,7 +209,7 @@ fn probe(bench: &Bench<'_>, name: PartName, options: &Options) -> Result<FirstSp
 /// Whether what the longer slice took more was a few round trips: that says how windows grow, and not how fast the path is.
 fn is_in_slow_start(short: &Slice, long: &Slice) -> bool {
     let more_ns = long.elapsed_ns.saturating_sub(short.elapsed_ns);
-    long.bytes > short.bytes && more_ns < SLOW_START_TRIPS * long.round_trip_ns
+    long.bytes > short.bytes && more_ns < SLOW_START_TRIPS.saturating_mul(long.round_trip_ns)
 }
 
 /// The speed by what two slices differ in.
@@ -448,6 +448,19 @@ mod tests {
             let written = written.load(Ordering::Relaxed);
             assert!((1..=most).contains(&written), "{what}: {written}");
             assert!(!measured.rounds.is_empty(), "{what}: {measured:?}");
+        }
+    }
+
+    #[test]
+    fn slow_start_ends_after_so_many_round_trips() {
+        let slice = |bytes, elapsed_ns| Slice { bytes, elapsed_ns, round_trip_ns: 100, ..Slice::default() };
+        for (short, long, is_in) in [
+            (slice(1, 1000), slice(9, 1799), true),
+            (slice(1, 1000), slice(9, 1800), false),
+            (slice(1, 1000), slice(1, 1000), false),
+            (slice(1, 1000), Slice { round_trip_ns: u64::MAX, ..slice(9, 1800) }, true),
+        ] {
+            assert_eq!(is_in_slow_start(&short, &long), is_in, "{short:?} {long:?}");
         }
     }
 
