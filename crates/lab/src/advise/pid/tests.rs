@@ -160,10 +160,16 @@ fn random_bytes_are_computed_and_not_copied() {
         Watched { reads_random, files: files.to_vec(), ..self::of(vec![thread]) }
     };
     let (sink, source) = (WatchedFile { role: Role::Sink, ..WatchedFile::default() }, WatchedFile::default());
+    let with = |sent_bytes, received_bytes, sink: &WatchedFile| {
+        let connection = WatchedConnection { sent_bytes, received_bytes, ..WatchedConnection::default() };
+        Watched { connections: vec![connection], ..of(true, std::slice::from_ref(sink)) }
+    };
     check(vec![
         ("a generator", of(true, std::slice::from_ref(&sink)), "cpu", "compute", "computing"),
         ("a copy that has it open", of(true, &[source.clone(), sink.clone()]), "cpu", "compute", "copying"),
-        ("a copy", of(false, &[source, sink]), "cpu", "compute", "copying"),
+        ("a copy", of(false, &[source, sink.clone()]), "cpu", "compute", "copying"),
+        ("a download", with(0, 1 << 30, &sink), "cpu", "compute", "copying"),
+        ("a generator that sends", with(1 << 30, 0, &sink), "cpu", "compute", "computing"),
     ]);
     let random = std::fs::File::open("/dev/urandom").expect("it is there");
     let own = descriptors(std::process::id()).expect("our own");

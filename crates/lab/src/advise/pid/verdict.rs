@@ -306,7 +306,8 @@ fn cpu(watched: &Watched) -> Candidate {
 
 /// Random bytes are all that is read: the kernel computes them, and copies little.
 fn only_reads_random(watched: &Watched) -> bool {
-    watched.reads_random && !watched.files.iter().any(|it| it.role == Role::Source)
+    let receives = || watched.connections.iter().any(|it| it.received_bytes > it.sent_bytes);
+    watched.reads_random && !watched.files.iter().any(|it| it.role == Role::Source) && !receives()
 }
 
 fn sending(watched: &Watched) -> Candidate {
