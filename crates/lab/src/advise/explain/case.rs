@@ -27,4 +27,9 @@ impl Case {
             .options(self.options.clone())
             .stop(Arc::clone(&self.stop))
     }
+
+    /// Whether what is copied is kept: a null target stores nothing.
+    pub(super) fn is_stored(&self) -> bool {
+        !matches!(self.target, Place::Null { .. })
+    }
 }

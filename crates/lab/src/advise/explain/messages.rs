@@ -4,7 +4,7 @@
 //! Must not know: how the numbers were taken.
 
 use datapump::units::{rate_words, time_words};
-use datapump::{LimitedBy, Options, Place, Sync, Why};
+use datapump::{LimitedBy, Place, Sync, Why};
 
 use super::law::Prediction;
 use super::part::{Part, PartName};
@@ -96,9 +96,9 @@ pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
         explained
             .prediction
             .as_ref()
-            .map_or(String::new(), |prediction| compared(explained, prediction, &case.options)),
+            .map_or(String::new(), |prediction| compared(explained, prediction, case)),
         parts(explained),
-        repeated(explained),
+        repeated(explained, case),
         advice(explained),
     ];
     let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
@@ -106,16 +106,13 @@ pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
 }
 
 /// A copy that was too short by itself.
-fn repeated(explained: &Explained) -> String {
-    match &explained.repeated {
-        Some(Repeated { times: times @ 2.., elapsed_ns, .. }) => format!(
-            "It took {}, which is short: it was copied {times} times, {} in all, into unnamed temporary files but for the \
-             first.",
-            time_words(explained.report.elapsed_ns),
-            time_words(*elapsed_ns)
-        ),
-        _ => String::new(),
-    }
+fn repeated(explained: &Explained, case: &Case) -> String {
+    let Some(Repeated { times: times @ 2.., elapsed_ns, .. }) = &explained.repeated else {
+        return String::new();
+    };
+    let into = if case.is_stored() { ", into unnamed temporary files but for the first" } else { "" };
+    let (took, all) = (time_words(explained.report.elapsed_ns), time_words(*elapsed_ns));
+    format!("It took {took}, which is short: it was copied {times} times, {all} in all{into}.")
 }
 
 fn advice(explained: &Explained) -> String {
@@ -173,11 +170,11 @@ fn differs(explained: &Explained) -> String {
     format!(" (its own line says {}, {why})", own.words())
 }
 
-fn compared(explained: &Explained, prediction: &Prediction, options: &Options) -> String {
+fn compared(explained: &Explained, prediction: &Prediction, case: &Case) -> String {
     let predicted = rate_words(prediction.predicted_bytes_per_second);
     let measured = rate_words(explained.observed_bytes_per_second);
     let times = explained.observed_bytes_per_second / prediction.predicted_bytes_per_second.max(1.0);
-    let faster = if times > FASTER_MIN { why_faster(explained, options) } else { String::new() };
+    let faster = if times > FASTER_MIN { why_faster(explained, case) } else { String::new() };
     let off = format!("{:+.0} %{faster}", (times - 1.0) * 100.0);
     let costs = format!(
         "CPU per byte: predicted {:.2} ns, measured {:.2} ns",
@@ -201,13 +198,13 @@ fn compared(explained: &Explained, prediction: &Prediction, options: &Options) -
 }
 
 /// Half a sentence: the likeliest of what makes a copy faster than its parts were.
-fn why_faster(explained: &Explained, options: &Options) -> String {
-    let report = &explained.report;
+fn why_faster(explained: &Explained, case: &Case) -> String {
+    let (report, is_stored) = (&explained.report, case.is_stored());
     let reads_memory = !["both", "source"].contains(&report.direct.got.as_str());
     let has_source = explained.parts.iter().any(|part| part.name == PartName::Source);
-    let why = if report.elapsed_ns < SHORT_NS {
+    let why = if is_stored && report.elapsed_ns < SHORT_NS {
         "a copy this short may end in buffers that a longer one fills"
-    } else if options.durability.sync == Sync::None {
+    } else if is_stored && case.options.durability.sync == Sync::None {
         "what was written may still be in memory"
     } else if has_source && reads_memory {
         "its source was probably in memory by then"
@@ -231,7 +228,7 @@ mod tests {
     use super::*;
     use crate::advise::explain::advice::{Advice, Cause};
     use crate::advise::explain::law::stored::StoredPrediction;
-    use datapump::{AskedAndGot, Fill, LimitedDetail, Report};
+    use datapump::{AskedAndGot, Fill, LimitedDetail, Options, Report};
 
     fn part(name: PartName, mb_per_s: f64) -> Part {
         Part { bytes_per_second: mb_per_s * 1e6, ns_per_request: 38.4, ..Part::new(name) }
@@ -239,12 +236,13 @@ mod tests {
 
     fn case(source: Place, sync: Sync) -> Case {
         let options = Options::default().with(|it| it.durability.sync = sync);
-        Case {
-            sources: vec![source],
-            target: Place::Null { bytes: None, fill: Fill::Zero },
-            options,
-            stop: Default::default(),
-        }
+        let null = matches!(source, Place::Null { .. }).then(nowhere);
+        let target = null.unwrap_or(Place::Path("target".into()));
+        Case { sources: vec![source], target, options, stop: Default::default() }
+    }
+
+    fn nowhere() -> Place {
+        Place::Null { bytes: None, fill: Fill::Zero }
     }
 
     /// Source and CPU allow 900 MB/s; the copy ran at so many and said that it was limited by `own`.
@@ -355,6 +353,30 @@ mod tests {
         ] {
             let said = paragraph(&copy, &case(Place::Path("file".into()), sync));
             assert!(said.contains(words), "{what}: {said}");
+        }
+    }
+
+    /// A copy that ends in null ends in no buffer, in no file and not in memory.
+    #[test]
+    fn where_nothing_is_stored_no_store_is_named() {
+        let report = |seconds: u64| {
+            let direct = AskedAndGot { got: "source".into(), ..AskedAndGot::default() };
+            Report { elapsed_ns: seconds * 100_000_000, direct, ..Report::default() }
+        };
+        for (what, report, sync, stored) in [
+            ("short", report(1), Sync::End, ["may end in buffers", "into unnamed temporary files"]),
+            ("not synced", report(50), Sync::None, ["may still be in memory", "into unnamed temporary files"]),
+        ] {
+            let repeated = Some(Repeated { times: 3, elapsed_ns: 1_500_000_000, why_not: None });
+            let copy = Explained { repeated, ..explained(2000.0, LimitedBy::Cpu, LimitedBy::Cpu, report) };
+            let to_file = case(Place::Path("file".into()), sync);
+            let to_null = Case { target: nowhere(), ..to_file.clone() };
+            let [file, null] = [to_file, to_null].map(|case| paragraph(&copy, &case));
+            for words in stored {
+                assert!(file.contains(words) && !null.contains(words), "{what}: {file}; {null}");
+            }
+            assert!(null.contains("it was copied 3 times, 1.5 s in all."), "{what}: {null}");
+            assert!(null.contains("(+122 %: a part was probably disturbed"), "{what}: {null}");
         }
     }
 
