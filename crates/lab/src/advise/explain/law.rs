@@ -47,6 +47,14 @@ pub struct Prediction {
     pub stored: StoredPrediction,
 }
 
+impl Prediction {
+    /// How many times its lower end the upper end of the interval is, where that is too much to be of use.
+    pub(super) fn wide_times(&self) -> Option<f64> {
+        let times = self.speed_interval.map(|it| it.high / it.low.max(f64::MIN_POSITIVE));
+        times.filter(|times| *times > interval::WIDE_MIN)
+    }
+}
+
 /// Prediction by the law in each round: the mean time of the rounds, and the interval of one next copy. `None` without
 /// parts.
 pub(super) fn predict_rounds(measured: &MeasuredRounds, ends: &CopyEnds) -> Option<Prediction> {

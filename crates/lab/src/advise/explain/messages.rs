@@ -56,7 +56,8 @@ fn within(prediction: &Prediction) -> String {
     match prediction.speed_interval {
         Some(Interval { low, high }) => {
             let (low, high) = (rate_words(low), rate_words(high));
-            format!(" (90 %: {low} to {high}, {rounds} rounds)")
+            let wide = if prediction.wide_times().is_some() { ": wide, as the rounds differ" } else { "" };
+            format!(" (90 %: {low} to {high}, {rounds} rounds{wide})")
         }
         None => String::new(),
     }
@@ -194,7 +195,18 @@ fn compared(explained: &Explained, prediction: &Prediction, case: &Case) -> Stri
         (_, true) => " Both ends share the CPUs and the memory of one machine: they were measured together.",
         _ => "",
     };
-    format!("Predicted {predicted}, measured {measured} ({off}){within}. {costs}.{shared}")
+    let wide = wide(prediction);
+    format!("Predicted {predicted}, measured {measured} ({off}){within}. {wide}{costs}.{shared}")
+}
+
+/// An interval that says little is not left to look like any other.
+fn wide(prediction: &Prediction) -> String {
+    prediction.wide_times().map_or(String::new(), |times| {
+        format!(
+            "That interval is wide (its upper end is {times:.0} times the lower): the speed of this machine differed from \
+             slice to slice. Run again when the machine is idle. "
+        )
+    })
 }
 
 /// Half a sentence: the likeliest of what makes a copy faster than its parts were.
@@ -353,6 +365,22 @@ mod tests {
         ] {
             let said = paragraph(&copy, &case(Place::Path("file".into()), sync));
             assert!(said.contains(words), "{what}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_wide_interval_is_called_wide_before_the_copy_and_after_it() {
+        for (high, wide) in [(950e6, None), (3.9 * 850e6, None), (4.1 * 850e6, Some("4")), (25.0 * 850e6, Some("25"))] {
+            let mut copy = explained(900.0, LimitedBy::Cpu, LimitedBy::Cpu, Report::default());
+            let mut predicted = copy.prediction.take().expect("it was made");
+            predicted.speed_interval = Some(Interval { low: 850e6, high });
+            let before = prediction(&predicted);
+            copy.prediction = Some(predicted);
+            let after = paragraph(&copy, &case(Place::Path("file".into()), Sync::End));
+            assert_eq!(before.contains(", 8 rounds: wide, as the rounds differ)"), wide.is_some(), "{before}");
+            assert_eq!(after.contains("That interval is wide"), wide.is_some(), "{after}");
+            let words = wide.map_or(String::new(), |times| format!("(its upper end is {times} times the lower)"));
+            assert!(after.contains(&words), "{after}");
         }
     }
 

@@ -13,6 +13,10 @@ const INSIDE: f64 = 0.9;
 /// width with which one copy predicts the next.
 const BEYOND_ROUNDS: f64 = 0.08;
 
+/// An interval is wide if its upper end is more than this many times the lower one: the widest of the 100 of
+/// `bench/explain-prediction.jsonl` has 3.4 times.
+pub(super) const WIDE_MIN: f64 = 4.0;
+
 /// The 90 % prediction interval around `center` for one next copy. `None` below three rounds.
 ///
 /// A copy that takes as long as many slices might vary less than they do. Rows do not show that: copies that follow each
