@@ -12,6 +12,7 @@ use datapump::Place;
 use datapump_files::disk::kind;
 
 use super::Case;
+use super::part::PartName;
 use super::timer::{has_ended_within, limited};
 use crate::probe::host;
 use crate::session::quiet::{QuietDisk, REST, nearest_there};
@@ -104,6 +105,16 @@ impl CopyEnds {
     /// Bytes of the copy, if that is known.
     pub(super) fn bytes(&self) -> Option<u64> {
         self.copy_bytes
+    }
+
+    /// Whether a part goes from the source to the sink, as the copy does.
+    pub(super) fn has_all_in(&self, name: PartName) -> bool {
+        match name {
+            PartName::Together | PartName::Chain => true,
+            PartName::Sink => self.source == End::Null,
+            PartName::Source => self.sink == End::Null,
+            PartName::Pump | PartName::Network | PartName::Local | PartName::RateLimit => false,
+        }
     }
 
     /// Whether the source is what it was at first: a pipe in the place of a file would lose what is read from it.

@@ -2,12 +2,12 @@
 //!
 //! Must not know: how often a part is run, what the parts allow together, what the copy did.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::Duration;
 
 use datapump::{
-    Class, DurabilityOptions, Fill, Job, MeasuringOptions, Options, Place, Status, TuningOptions,
+    Class, DurabilityOptions, Fill, Job, MeasuringOptions, Options, Place, Report, Status, TuningOptions,
 };
 
 use super::ends::{CopyEnds, End};
@@ -76,6 +76,8 @@ pub(super) struct Bench<'case> {
     pub(super) clock: ExplainClock<'case>,
     /// From this time on no slice begins.
     pub(super) until: Cell<Duration>,
+    /// Slices that moved all that the copy moves, as it does: repetitions of it.
+    pub(super) whole_copies: RefCell<Vec<Report>>,
 }
 
 /// Which bytes a slice moves.
@@ -94,7 +96,8 @@ impl<'case> Bench<'case> {
         clock: ExplainClock<'case>,
     ) -> Bench<'case> {
         let (written, remote_free_bytes, until) = (Cell::new(0), Cell::new(None), Cell::new(Duration::MAX));
-        Bench { case, ends, mover, written, remote_free_bytes, clock, until }
+        let whole_copies = RefCell::default();
+        Bench { case, ends, mover, written, remote_free_bytes, clock, until, whole_copies }
     }
 
     /// Whether there is time for one more slice.
@@ -207,7 +210,17 @@ impl<'case> Bench<'case> {
         if moved.report.problems.contains_key(Class::NoSpace.name()) && range.bytes > 1 {
             return self.slice(name, options, SliceRange { bytes: range.bytes / 2, ..range });
         }
-        measured(name, &moved).map(|()| Some(slice))
+        measured(name, &moved)?;
+        if self.is_whole_copy(name, &moved.report) {
+            self.whole_copies.borrow_mut().push(moved.report);
+        }
+        Ok(Some(slice))
+    }
+
+    /// Whether a slice did what the copy does. One that was cut off at its time did not.
+    fn is_whole_copy(&self, name: PartName, report: &Report) -> bool {
+        let is_done = report.exit_status == Status::Done as i32;
+        is_done && Some(report.bytes_moved) == self.ends.bytes() && self.ends.has_all_in(name)
     }
 
     /// The slice's move, with its report.

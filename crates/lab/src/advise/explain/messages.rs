@@ -63,7 +63,7 @@ fn within(prediction: &Prediction) -> String {
     }
 }
 
-/// What people read: the whole, unless the copy was too short to say anything.
+/// What people read: the whole, unless the copy was too short to say what limits it.
 pub(super) fn page(explained: &Explained, case: &Case) -> String {
     match &explained.repeated {
         Some(Repeated { why_not: Some(_), .. }) if moved_no_bytes(explained) => {
@@ -81,9 +81,11 @@ pub(super) fn page(explained: &Explained, case: &Case) -> String {
             } else {
                 String::new()
             };
+            let known = sentences([compared(explained, case), parts(explained)]);
+            let gap = if known.is_empty() { "" } else { " " };
             format!(
                 "This copy took {took}, which is too short to tell what limits it{all}, and {why}; explain the copy of a \
-                 file that needs some seconds."
+                 file that needs some seconds.{gap}{known}"
             )
         }
         _ => paragraph(explained, case),
@@ -92,17 +94,17 @@ pub(super) fn page(explained: &Explained, case: &Case) -> String {
 
 /// The whole in one paragraph.
 pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
-    let sentences = [
+    sentences([
         format!("The copy {}{}{}.", pace(explained, case), limit(explained), differs(explained)),
-        explained
-            .prediction
-            .as_ref()
-            .map_or(String::new(), |prediction| compared(explained, prediction, case)),
+        compared(explained, case),
         parts(explained),
         repeated(explained, case),
         advice(explained),
-    ];
-    let said: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();
+    ])
+}
+
+fn sentences<const COUNT: usize>(some: [String; COUNT]) -> String {
+    let said: Vec<String> = some.into_iter().filter(|sentence| !sentence.is_empty()).collect();
     said.join(" ")
 }
 
@@ -111,7 +113,7 @@ fn repeated(explained: &Explained, case: &Case) -> String {
     let Some(Repeated { times: times @ 2.., elapsed_ns, .. }) = &explained.repeated else {
         return String::new();
     };
-    let into = if case.is_stored() { ", into unnamed temporary files but for the first" } else { "" };
+    let into = if case.is_stored() { ", into unnamed temporary files but for one" } else { "" };
     let (took, all) = (time_words(explained.report.elapsed_ns), time_words(*elapsed_ns));
     format!("It took {took}, which is short: it was copied {times} times, {all} in all{into}.")
 }
@@ -171,7 +173,8 @@ fn differs(explained: &Explained) -> String {
     format!(" (its own line says {}, {why})", own.words())
 }
 
-fn compared(explained: &Explained, prediction: &Prediction, case: &Case) -> String {
+fn compared(explained: &Explained, case: &Case) -> String {
+    let Some(prediction) = &explained.prediction else { return String::new() };
     let predicted = rate_words(prediction.predicted_bytes_per_second);
     let measured = rate_words(explained.observed_bytes_per_second);
     let times = explained.observed_bytes_per_second / prediction.predicted_bytes_per_second.max(1.0);
@@ -370,16 +373,23 @@ mod tests {
 
     #[test]
     fn a_wide_interval_is_called_wide_before_the_copy_and_after_it() {
-        for (high, wide) in [(950e6, None), (3.9 * 850e6, None), (4.1 * 850e6, Some("4")), (25.0 * 850e6, Some("25"))] {
+        for (high, wide) in
+            [(950e6, None), (3.9 * 850e6, None), (4.1 * 850e6, Some("4")), (25.0 * 850e6, Some("25"))]
+        {
             let mut copy = explained(900.0, LimitedBy::Cpu, LimitedBy::Cpu, Report::default());
             let mut predicted = copy.prediction.take().expect("it was made");
             predicted.speed_interval = Some(Interval { low: 850e6, high });
             let before = prediction(&predicted);
             copy.prediction = Some(predicted);
             let after = paragraph(&copy, &case(Place::Path("file".into()), Sync::End));
-            assert_eq!(before.contains(", 8 rounds: wide, as the rounds differ)"), wide.is_some(), "{before}");
+            assert_eq!(
+                before.contains(", 8 rounds: wide, as the rounds differ)"),
+                wide.is_some(),
+                "{before}"
+            );
             assert_eq!(after.contains("That interval is wide"), wide.is_some(), "{after}");
-            let words = wide.map_or(String::new(), |times| format!("(its upper end is {times} times the lower)"));
+            let words =
+                wide.map_or(String::new(), |times| format!("(its upper end is {times} times the lower)"));
             assert!(after.contains(&words), "{after}");
         }
     }
@@ -393,7 +403,12 @@ mod tests {
         };
         for (what, report, sync, stored) in [
             ("short", report(1), Sync::End, ["may end in buffers", "into unnamed temporary files"]),
-            ("not synced", report(50), Sync::None, ["may still be in memory", "into unnamed temporary files"]),
+            (
+                "not synced",
+                report(50),
+                Sync::None,
+                ["may still be in memory", "into unnamed temporary files"],
+            ),
         ] {
             let repeated = Some(Repeated { times: 3, elapsed_ns: 1_500_000_000, why_not: None });
             let copy = Explained { repeated, ..explained(2000.0, LimitedBy::Cpu, LimitedBy::Cpu, report) };
@@ -432,6 +447,8 @@ mod tests {
             let copy = Explained { repeated, ..copy };
             let page = page(&copy, &file);
             assert!(page.contains(said), "{said}: {page}");
+            assert!(page.contains("Predicted 858 MiB/s, measured 858 MiB/s (+0 %"), "{page}");
+            assert!(page.contains("Each part alone: the source "), "{page}");
             let null = case(Place::Null { bytes: Some(1), fill: Fill::Zero }, Sync::End);
             assert!(super::page(&copy, &null).starts_with("The copy took"), "of requests each one counts");
         }

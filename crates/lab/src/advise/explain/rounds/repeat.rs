@@ -1,5 +1,6 @@
 //! Repeats a copy that is too short to tell what limits it, as rehearsals of its whole size, until it is long enough.
 //!
+//! Slices that moved all of it before it began count as repetitions: they have written what a copy may write besides.
 //! Must not know: what limits a copy, how it is worded.
 
 use std::sync::atomic::Ordering;
@@ -16,8 +17,9 @@ const SHORT_NS: u64 = 1_000_000_000;
 /// A smaller copy may be in buffers as a whole, for longer.
 const LARGE_BYTES: u64 = 256 << 20;
 const SHORT_OF_LITTLE_NS: u64 = 3 * SHORT_NS;
-/// A copy that is repeated more often is one of a few KiB: names, not bytes.
+/// A little copy is not repeated more often: that would be of names, not of bytes.
 const TIMES_MAX: usize = 64;
+const LITTLE_BYTES: u64 = 16 << 20;
 /// Removing a smaller file needs no wait for its discards.
 const WAITED_BYTES: u64 = 16 << 20;
 /// With what it takes between two of them.
@@ -50,6 +52,8 @@ pub(in crate::advise::explain) fn repeat(bench: &Bench<'_>, copy: &Report) -> Op
         return None;
     }
     let mut reports = vec![copy.clone()];
+    let slices = bench.whole_copies.take().into_iter();
+    reports.extend(slices.filter(|report| report.bytes_moved == copy.bytes_moved));
     let why_not = match part(bench, copy.bytes_moved) {
         Ok(name) => again(bench, name, &mut reports),
         Err(why) => Some(why),
@@ -63,18 +67,16 @@ fn part(bench: &Bench<'_>, bytes: u64) -> Result<PartName, String> {
     if bytes == 0 {
         return Err("it moved nothing".into());
     }
-    let name = match (bench.ends.source, bench.ends.sink) {
-        (End::Folder, _) => return Err("a folder is not repeated".into()),
+    match (bench.ends.source, bench.ends.sink) {
+        (End::Folder, _) => Err("a folder is not repeated".into()),
         (End::Once | End::Web | End::Missing | End::Empty, _) => {
-            return Err("its source can be read only once".into());
+            Err("its source can be read only once".into())
         }
-        (_, End::Once) => return Err("its target can be written only once".into()),
-        (End::Null, _) => PartName::Sink,
-        (_, End::Null) => PartName::Source,
-        _ => PartName::Chain,
-    };
-    let has_room = !bench.writes(name) || bytes <= bench.slice_max();
-    if has_room { Ok(name) } else { Err("too much would be written to repeat it".into()) }
+        (_, End::Once) => Err("its target can be written only once".into()),
+        (End::Null, _) => Ok(PartName::Sink),
+        (_, End::Null) => Ok(PartName::Source),
+        _ => Ok(PartName::Chain),
+    }
 }
 
 /// Repeats it. Gives why that was not often enough.
@@ -88,7 +90,7 @@ fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option
         if !is_short(sum(&|report| report.bytes_moved), sum(&|report| report.elapsed_ns)) {
             return None;
         }
-        if reports.len() >= TIMES_MAX {
+        if bytes < LITTLE_BYTES && reports.len() >= TIMES_MAX {
             return Some("so little moves in no time, however often".into());
         }
         let is_late = !bench.has_time() || (bench.clock)() >= start + TIME_MAX;
@@ -96,7 +98,8 @@ fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option
             return no_time();
         }
         if bench.writes(name) && bytes > bench.slice_max() {
-            return Some("too much would be written to repeat it more often".into());
+            let more = if reports.len() > 1 { " more often" } else { "" };
+            return Some(format!("too much would be written to repeat it{more}"));
         }
         if !bench.ends.has_same_source(bench.case) {
             return Some("its source is another file by now".into());
@@ -193,6 +196,53 @@ mod tests {
             assert_eq!(got.as_ref().map(|it| it.times), times, "{what}: {got:?}");
             let said = got.and_then(|it| it.why_not).unwrap_or_default();
             assert!(said.contains(why) && said.is_empty() == why.is_empty(), "{what}: {said}");
+        }
+    }
+
+    /// 200 MiB out of the page cache in 0.012 s, which writes nothing: 64 times are too few.
+    #[test]
+    fn only_a_little_copy_has_a_most_number_of_times() {
+        let null = |bytes| Place::Null { bytes, fill: Fill::Zero };
+        let (sources, target) = (vec![null(Some(1))], null(None));
+        let case = Case { sources, target, options: Options::default(), stop: Default::default() };
+        let ends = CopyEnds { source: End::Remote, sink: End::Null, ..CopyEnds::for_tests() };
+        for (mebibytes, ms, times) in [(200, 12, 84), (16, 10, 100), (15, 10, TIMES_MAX)] {
+            let mover = |_, _| MoveOutcome { report: report(LimitedBy::Cpu, mebibytes, ms), problem: None };
+            let bench = Bench::new(&case, &ends, &mover, &|| Duration::ZERO);
+            let (repeated, _) = repeat(&bench, &report(LimitedBy::Cpu, mebibytes, ms)).expect("it is short");
+            assert_eq!(repeated.times, times, "{mebibytes} MiB: {repeated:?}");
+        }
+    }
+
+    /// 200 MiB in 0.09 s: what may be written besides the copy is used up by slices of all of it, which are copies as well.
+    #[test]
+    fn slices_of_the_whole_copy_are_repetitions_of_it() {
+        let case = Case {
+            sources: vec![Place::Null { bytes: Some(200 * MIB), fill: Fill::Zero }],
+            target: Place::Stream,
+            options: Options::default(),
+            stop: Default::default(),
+        };
+        for (what, copied, times, why) in [
+            ("the same", 200, 12, None),
+            ("another size", 199, 1, Some("too much would be written to repeat it")),
+        ] {
+            let copy_bytes = Some(200 * MIB);
+            let ends =
+                CopyEnds { source: End::Null, sink: End::File(0), copy_bytes, ..CopyEnds::for_tests() };
+            let mover = |_, _| MoveOutcome { report: report(LimitedBy::Sink, 200, 90), problem: None };
+            let bench = Bench::new(&case, &ends, &mover, &|| Duration::ZERO);
+            let range = SliceRange { bytes: 200 * MIB, begin: 0 };
+            for _ in 0..11 {
+                bench.slice(PartName::Sink, &case.options, range).expect("it is done");
+                // A part of the copy is none of it.
+                bench.slice(PartName::Network, &case.options, range).expect("it is done");
+            }
+            bench.written.set(crate::advise::explain::isolate::WRITES_MAX);
+            let (repeated, account) =
+                repeat(&bench, &report(LimitedBy::Sink, copied, 90)).expect("it is short");
+            assert_eq!((repeated.times, repeated.why_not.as_deref()), (times, why), "{what}");
+            assert_eq!(account.elapsed_ns, 90_000_000 * times as u64, "{what}");
         }
     }
 
