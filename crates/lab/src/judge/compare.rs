@@ -233,7 +233,7 @@ impl Comparison {
             cpu_by: metric.is_cpu_time().then_some(cpu_by),
             normalise: None,
             unit: metric.unit(),
-            ratio_is: format!("{metric} of A / {metric} of B; above 1 B {}", metric.better(cpu_by)),
+            ratio_is: ratio_is(metric, compared_by, cpu_by),
             facts: facts::facts(rows),
             compared_by,
             at_once,
@@ -250,6 +250,10 @@ impl Comparison {
     pub fn is_empty(&self) -> bool {
         !self.cells.iter().map(|cell| &cell.judged).chain([&self.overall]).any(Judged::is_judged)
     }
+}
+
+fn ratio_is(metric: Metric, by: ComparedBy, cpu_by: CpuBy) -> String {
+    format!("{metric} of A / {metric} of B, {}; above 1 B {}", by.mean_words(), metric.better(cpu_by))
 }
 
 fn by_cell(rows: &[Row]) -> RowsSide<'_> {
@@ -292,9 +296,10 @@ impl<'rows> FoundCell<'rows> {
         }
     }
 
-    /// The logarithm of A's median over B's.
+    /// The logarithm of A's value over B's: of the units, and of all runs where there are no pairs.
     fn plain_ratio(&self) -> Option<f64> {
-        Some((self.values[0].median()? / self.values[1].median()?).ln())
+        let [a, b] = &self.values;
+        self.units.center().or_else(|| Some(a.center()? - b.center()?))
     }
 }
 

@@ -428,6 +428,26 @@ fn one_row_of_another_machine_is_enough_for_no_verdict() {
     assert_eq!(of(&a), Some(Unjudged::OtherMachine));
 }
 
+/// Medians may say the opposite: the ratio is the mean of the pairs, be they two or three.
+#[test]
+fn a_ratio_is_of_the_pairs_and_the_columns_say_that_they_are_medians() {
+    for (a, b, ratio) in
+        [(&[8.0, 8.0, 8.0][..], &[7.0, 7.0, 56.0][..], 0.571), (&[8.0, 2.0], &[1.0, 4.0], 2.0)]
+    {
+        let side = |seconds: &[f64]| -> Vec<Row> {
+            seconds.iter().zip(0..).map(|(seconds, round)| row(0, round, seconds * 1e9)).collect()
+        };
+        let comparison = compared(&side(a), &side(b));
+        let got = comparison.cells[0].judged.ratio.expect("pairs");
+        assert!((got - ratio).abs() < 1e-3 && comparison.overall.ratio == Some(got), "{comparison}");
+        let text = comparison.to_string();
+        assert!(text.contains("  median A  median B  mean ratio"), "{text}");
+        assert!(text.contains("mean of the pairs of runs; above 1"), "{text}");
+    }
+    let apart = compared(&file(1, 3, &mut Random::new(1), |_| 1.0), &[Row { seed: 9, ..row(0, 0, 5e8) }]);
+    assert!(apart.overall.ratio.is_some_and(|ratio| (1.8..2.2).contains(&ratio)), "no pairs: {apart}");
+}
+
 #[test]
 fn the_text_says_which_way_and_how_it_was_judged() {
     let side = |factor: f64| -> Vec<Row> {
@@ -441,14 +461,14 @@ kernel: unknown
 build: unknown
 load: 0 (0 to 0)
 sessions: 1
-ratio: elapsed of A / elapsed of B; above 1 B is faster
+ratio: elapsed of A / elapsed of B, mean of the pairs of runs; above 1 B is faster
 compared: pairs of runs of one session and round; intervals: 95 % for all 3 at once (Bonferroni, so that each agrees \
 with its verdict)
 
-  depth     runs       A       B  ratio        interval              verdict
-      0  3 pairs  1.00 s  500 ms  2.000  2.000 .. 2.000               faster
-      1  3 pairs  1.00 s  1.00 s  1.000  1.000 .. 1.000  no difference shown
-overall                           1.414  1.414 .. 1.414               faster
+  depth     runs  median A  median B  mean ratio        interval              verdict
+      0  3 pairs    1.00 s    500 ms       2.000  2.000 .. 2.000               faster
+      1  3 pairs    1.00 s    1.00 s       1.000  1.000 .. 1.000  no difference shown
+overall                                    1.414  1.414 .. 1.414               faster
 ";
     assert_eq!(compared(&side(1.0), &side(0.5)).to_string(), expected);
     let few = compared(&side(1.0)[..2], &side(0.5)).to_string();

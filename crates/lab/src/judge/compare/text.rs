@@ -44,7 +44,8 @@ impl Comparison {
 
     fn rows(&self) -> Vec<Vec<String>> {
         let factors = varied(&self.cells);
-        let figures = ["runs", "A", "B", "ratio", "interval", "verdict"];
+        // A ratio of means beside medians is not theirs.
+        let figures = ["runs", "median A", "median B", "mean ratio", "interval", "verdict"];
         let head = factors.iter().cloned().chain(figures.map(String::from)).collect();
         let cells = self.cells.iter().map(|cell| {
             let levels = factors.iter().map(|name| level(cell, name));

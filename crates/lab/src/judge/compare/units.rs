@@ -58,6 +58,14 @@ impl ComparedBy {
         });
         if a.is_disjoint(&b) { ComparedBy::Sessions } else { ComparedBy::Pairs }
     }
+
+    /// What a ratio is the mean of.
+    pub fn mean_words(self) -> &'static str {
+        match self {
+            ComparedBy::Pairs => "mean of the pairs of runs",
+            ComparedBy::Sessions => "mean of the sessions",
+        }
+    }
 }
 
 /// When a run began, in seconds. A row that this program did not write may not say it: its session then is as near to
@@ -88,6 +96,11 @@ impl<'rows> CellValues<'rows> {
     /// Their median.
     pub fn median(&self) -> Option<f64> {
         median(&self.all())
+    }
+
+    /// The mean of their logarithms, as it is estimated.
+    pub fn center(&self) -> Option<f64> {
+        trimmed_mean(&logarithms(&self.all()))
     }
 
     /// Their sessions, seeds and rounds.
@@ -141,6 +154,15 @@ impl<'rows> CellUnits<'rows> {
                 CellUnits { samples: vec![UnitSample { values, rounding }], times: Default::default() }
             }
         }
+    }
+
+    /// A's logarithm over B's by the means of which an estimate is made, however few the units are. `None` without any.
+    pub fn center(&self) -> Option<f64> {
+        let mean_of = |sample: &UnitSample<Unit<'rows>>| {
+            trimmed_mean(&sample.values.values().copied().collect::<Vec<f64>>())
+        };
+        let means = self.samples.iter().map(mean_of).collect::<Option<Vec<f64>>>()?;
+        Some(means[0] - means[1..].iter().sum::<f64>())
     }
 
     /// The differences of pairs.
