@@ -20,6 +20,8 @@ const STEP_PERCENT_MAX: f64 = 200.0;
 
 /// The difference for which the number of needed pairs is reported.
 const SMALL_DIFFERENCE: f64 = 0.05;
+/// A comparison that shows larger differences alone is said to show none: its figure says nothing.
+const SHOWN_PERCENT_MAX: f64 = 100.0;
 
 /// A ratio and what it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -167,17 +169,68 @@ impl Judged {
 
     /// The verdict in words; with what could have been shown, or why there is none.
     pub fn words(&self) -> String {
-        let could =
-            self.could_have_shown_percent.filter(|_| self.verdict == ComparisonVerdict::NoDifferenceShown);
-        let pairs = self.pairs_to_show_5_percent.filter(|_| could > Some(SMALL_DIFFERENCE * 100.0));
-        let pairs = pairs.map_or(String::new(), |pairs| format!("; {pairs} pairs show 5 %"));
-        let could = could.map(|percent| format!(" (could have shown {} %{pairs})", figures(percent)));
+        let is_undecided = self.verdict == ComparisonVerdict::NoDifferenceShown;
+        let could = is_undecided.then(|| self.could_words()).flatten();
         let why = self.why.map(|why| format!(": {why}"));
         format!("{}{}", self.verdict.words(), could.or(why).unwrap_or_default())
+    }
+
+    /// What could have been shown, in words. Of values that do not differ that is not known.
+    fn could_words(&self) -> Option<String> {
+        let percent = match self.could_have_shown_percent {
+            Some(percent) => Some(percent).filter(|percent| *percent <= SHOWN_PERCENT_MAX),
+            None if self.spans_percent() > SHOWN_PERCENT_MAX => None,
+            None => return None,
+        };
+        let could = percent.map_or_else(
+            || format!("even {SHOWN_PERCENT_MAX} % could not have been shown"),
+            |percent| format!("could have shown {} %", figures(percent)),
+        );
+        let is_coarse = percent.is_none_or(|percent| percent > SMALL_DIFFERENCE * 100.0);
+        let pairs = self.pairs_to_show_5_percent.filter(|_| is_coarse);
+        let pairs = pairs.map_or(String::new(), |pairs| format!("; {pairs} pairs show 5 %"));
+        Some(format!(" ({could}{pairs})"))
+    }
+
+    /// By how many per cent the upper end of the interval is above the lower one.
+    fn spans_percent(&self) -> f64 {
+        self.interval().map_or(f64::INFINITY, |it| (it.high / it.low - 1.0) * 100.0)
     }
 
     /// Whether there is a verdict.
     pub fn is_judged(&self) -> bool {
         self.verdict != ComparisonVerdict::CannotBeJudged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_that_nobody_looks_for_is_no_figure() {
+        let of = |could: Option<f64>, high: Option<f64>, pairs| Judged {
+            verdict: ComparisonVerdict::NoDifferenceShown,
+            ratio: Some(0.6),
+            ratio_low: Some(0.5),
+            ratio_high: high,
+            could_have_shown_percent: could,
+            pairs_to_show_5_percent: pairs,
+            why: None,
+        };
+        for (judged, words) in [
+            (of(Some(3.0), Some(1.1), Some(9)), " (could have shown 3.00 %)"),
+            (of(Some(30.0), Some(1.1), Some(90)), " (could have shown 30.0 %; 90 pairs show 5 %)"),
+            (
+                of(Some(40147.0), Some(7.0), Some(9000)),
+                " (even 100 % could not have been shown; 9000 pairs show 5 %)",
+            ),
+            (of(Some(40147.0), Some(7.0), None), " (even 100 % could not have been shown)"),
+            (of(None, None, None), " (even 100 % could not have been shown)"),
+            (of(None, Some(2.0), None), " (even 100 % could not have been shown)"),
+            (of(None, Some(0.5), None), ""),
+        ] {
+            assert_eq!(judged.words(), format!("no difference shown{words}"));
+        }
     }
 }
