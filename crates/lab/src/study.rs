@@ -326,6 +326,14 @@ impl Study {
         self
     }
 
+    /// This study with each cell run so often at least.
+    #[must_use]
+    pub fn repeated_at_least(mut self, least: u32) -> Study {
+        let own = self.exceptions.iter_mut().filter_map(|exception| exception.repeats.as_mut());
+        own.chain([&mut self.repeats]).for_each(|repeats| *repeats = least.max(*repeats));
+        self
+    }
+
     /// The study of one run of a cell, with nothing to prepare and all names in braces filled in.
     ///
     /// Errors: the key of the job and what is wrong with its value.

@@ -120,6 +120,21 @@ fn commands_are_run_with_each_program_in_its_turn() {
     assert_eq!(home.rows("commands-compare.jsonl").len(), 6);
 }
 
+/// A small form has one round or two, and a verdict takes three.
+#[test]
+fn a_comparison_has_rounds_enough_to_judge_or_says_at_once_that_it_has_not() {
+    let home = furnished();
+    fs::write(home.path("small.toml"), format!("{COMMAND}[quick]\nrepeats = 2\n")).expect("room");
+    let run = compare(&home, "--a a/pump --b b/pump small.toml --quick --out small.jsonl");
+    expect(&run, judged_or_noisy(&run), &["3 pairs"], "quick");
+    let words = "--a a/pump --b b/pump small.toml --repeats 2 --out few.jsonl";
+    let said = ["too few rounds for a verdict (2); give --repeats 3 or more", "that takes three runs"];
+    let run = compare(&home, words);
+    expect(&run, 1, &said, "too few");
+    assert!(run.err.find(said[0]) < run.err.find("runs and 0 warm-ups to do"), "before it runs: {}", run.err);
+    assert_eq!(home.rows("few.jsonl").len(), 4);
+}
+
 #[test]
 fn what_does_not_fit_together_is_said_before_anything_runs() {
     let home = furnished();

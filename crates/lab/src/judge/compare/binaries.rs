@@ -10,10 +10,12 @@ use anyhow::bail;
 
 use super::{Comparison, Yardstick, read_side};
 use crate::RunArguments;
+use crate::judge::stats::ESTIMATE_VALUES_MIN;
 use crate::row::Row;
 use crate::session::StudySession;
+use crate::session::notice::tell;
 use crate::session::programs::Programs;
-use crate::study::{BINARY, BINARY_LEVELS, Level};
+use crate::study::{BINARY, BINARY_LEVELS, Level, Study};
 
 /// Runs the study by A and B and compares the rows that its file then has. Rows that are there already are not measured
 /// again.
@@ -25,12 +27,26 @@ pub fn compare_binaries(
     by: Yardstick,
 ) -> anyhow::Result<Comparison> {
     let programs = Programs::two(binaries)?;
-    let study = crate::load(arguments)?.of_two_programs();
+    let study = judgeable(crate::load(arguments)?.of_two_programs(), arguments);
     let default = || PathBuf::from(format!("{}-compare.jsonl", study.name));
     let out = arguments.out.clone().unwrap_or_else(default);
     StudySession::open(&study, &out, arguments, programs)?.run()?;
     let rows: Vec<Row> = read_side(&out)?.into_iter().filter(|row| row.study == study.name).collect();
     of_rows(&out, &rows, by)
+}
+
+/// The study with as many rounds as a verdict takes; so few as were asked for are run as they are, and this is said.
+fn judgeable(study: Study, arguments: &RunArguments) -> Study {
+    let least = ESTIMATE_VALUES_MIN as u32;
+    match arguments.repeats {
+        None => study.repeated_at_least(least),
+        Some(rounds) if rounds < least => {
+            let name = &study.name;
+            tell(&format!("{name}: too few rounds for a verdict ({rounds}); give --repeats {least} or more"));
+            study
+        }
+        Some(_) => study,
+    }
 }
 
 /// Compares the rows that [`compare_binaries`] has left in a file.
