@@ -19,6 +19,7 @@ mod file;
 mod form;
 mod read;
 mod reader;
+mod reported;
 mod session;
 mod session_round;
 

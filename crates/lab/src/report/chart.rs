@@ -174,6 +174,10 @@ pub(super) fn is_soaked(cell: &CellSummary) -> bool {
 }
 
 fn bandwidth(cell: &CellSummary) -> Option<(f64, Option<Interval>)> {
+    if let Some(reported) = cell.reported_bytes_per_second.filter(|_| cell.bytes == 0) {
+        let interval = reported.interval.map(|it| Interval { low: it.low / 1e6, high: it.high / 1e6 });
+        return Some((reported.median / 1e6, interval));
+    }
     // Readers have the figure of the table: a run holds the start of their server too.
     if cell.reader_ns.is_some() {
         let rate = cell.bytes_per_second.filter(|_| !is_soaked(cell))?;

@@ -94,6 +94,16 @@ pub struct CellSummary {
     pub elapsed_ns: Option<Sample>,
     /// Bytes over the median time; of readers that were started together, over their mean latency.
     pub bytes_per_second: Option<f64>,
+    /// Bandwidth that the command of a run reported itself; null where it reports none, as the following.
+    pub reported_bytes_per_second: Option<Sample>,
+    /// The median round trip of a run's smallest frame, in nanoseconds.
+    pub small_frame_ns: Option<Sample>,
+    /// The median round trip of its largest frame.
+    pub large_frame_ns: Option<Sample>,
+    /// Time of the first answer of a connection.
+    pub first_answer_ns: Option<Sample>,
+    /// The median time of the answers behind it.
+    pub later_answer_ns: Option<Sample>,
     /// Mean latency of the readers of a run, where several are started together: one value for each run.
     pub reader_ns: Option<Sample>,
     /// Bytes of a reader over that mean latency.
@@ -243,6 +253,11 @@ impl CellSummary {
             bytes,
             elapsed_ns,
             bytes_per_second: readers.map_or_else(whole_rate, |readers| readers.all_bytes_per_second),
+            reported_bytes_per_second: sample(&completed, |row| row.reported().bytes_per_second),
+            small_frame_ns: sample(&completed, |row| row.reported().small_frame_ns),
+            large_frame_ns: sample(&completed, |row| row.reported().large_frame_ns),
+            first_answer_ns: sample(&completed, |row| row.reported().first_answer_ns),
+            later_answer_ns: sample(&completed, |row| row.reported().later_answer_ns),
             reader_ns: readers.map(|readers| readers.latency_ns),
             reader_bytes_per_second: readers.and_then(|readers| readers.bytes_per_second),
             ns_per_request: sample(&completed, |row| {

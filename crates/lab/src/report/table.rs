@@ -85,6 +85,10 @@ impl StudySummary {
             "time",
             "95 % interval",
             "MB/s",
+            "small frame's round trip",
+            "large frame's",
+            "first answer",
+            "later answers",
             "reader's mean",
             "deviation",
             "reader's MB/s",
@@ -142,17 +146,23 @@ fn figures_of(cell: &CellSummary) -> Vec<String> {
     let median = |sample: &Option<Sample>| sample.map_or(String::new(), |it| figures::figures(it.median));
     let interval = cell.elapsed_ns.and_then(|time| time.interval);
     let rate = |rate: Option<f64>| rate.map_or(String::new(), |rate| figures::figures(rate / 1e6));
+    let time = |sample: &Option<Sample>| sample.map_or(String::new(), |it| figures::ns(it.median));
+    let reported_rate = cell.reported_bytes_per_second.map(|it| it.median);
     vec![
         cell.completed.to_string(),
-        cell.elapsed_ns.map_or(String::new(), |time| figures::ns(time.median)),
+        time(&cell.elapsed_ns),
         interval.map_or(String::new(), |it| format!("{} .. {}", figures::ns(it.low), figures::ns(it.high))),
-        rate(cell.bytes_per_second),
+        rate(cell.bytes_per_second.or(reported_rate)),
+        time(&cell.small_frame_ns),
+        time(&cell.large_frame_ns),
+        time(&cell.first_answer_ns),
+        time(&cell.later_answer_ns),
         cell.reader_ns.map_or(String::new(), |it| figures::ns(it.mean)),
         cell.reader_ns.and_then(|it| it.standard_deviation).map_or(String::new(), figures::ns),
         rate(cell.reader_bytes_per_second),
         median(&cell.ns_per_request),
-        cell.source_p50_ns.map_or(String::new(), |it| figures::ns(it.median)),
-        cell.source_p99_ns.map_or(String::new(), |it| figures::ns(it.median)),
+        time(&cell.source_p50_ns),
+        time(&cell.source_p99_ns),
         cell.mean_part_bytes.map_or(String::new(), |part| figures::figures(part.median / 1024.0)),
         median(&cell.cpu_seconds_per_gib),
         median(&cell.machine_cpu_seconds_per_gib),
@@ -357,6 +367,29 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
         });
         assert!(head.contains("99 %") && figures.contains("4.00 ms"), "{text}");
         assert!(!Summary::from_rows(&[vec![row("cp", 0, 1)]]).to_string().contains("read's median"));
+    }
+
+    /// Kept rows of commands that move no bytes of their own: their figures are in `achieved`.
+    #[test]
+    fn what_a_command_reports_of_itself_is_a_column() {
+        for (name, columns) in [
+            ("tcp-buffers", &["MB/s"][..]),
+            ("tcp-sharing", &["MB/s"]),
+            ("udp-throughput", &["MB/s"]),
+            ("udp-latency", &["small frame's round trip", "large frame's"]),
+            ("request-response", &["first answer", "later answers"]),
+        ] {
+            let path = format!("{}/../../bench/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+            let summary = crate::view(&[path.into()], false).expect(name);
+            let rows = summary.studies[0].rows();
+            for column in columns {
+                let at = rows[0].iter().position(|head| head == column);
+                let at = at.unwrap_or_else(|| panic!("{name}: {column}: {:?}", rows[0]));
+                assert!(rows[1..].iter().all(|row| !row[at].is_empty()), "{name}: {column}: {rows:?}");
+            }
+        }
+        let plain = Summary::from_rows(&[vec![row("cp", 0, 1)]]).to_string();
+        assert!(!plain.contains("round trip") && !plain.contains("answer"), "{plain}");
     }
 
     #[test]
