@@ -46,21 +46,13 @@ pub use report::{Page, report};
 pub use rig::files::is_same;
 pub use session::programs::own_hash;
 pub use session::rerun::{RerunArguments, rerun};
+pub use study::builtin::listed::ListedStudy;
 
 use crate::rig::files::read_text;
 use crate::row::{Row, read_rows};
 use crate::session::StudySession;
 use crate::session::programs::Programs;
 use crate::study::{Changes, Study, StudyError};
-
-/// A built-in study in a list.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct ListedStudy {
-    /// Its name.
-    pub name: &'static str,
-    /// What it measures, in one line.
-    pub title: String,
-}
 
 /// What [`run`] is asked.
 #[derive(Clone, Debug, Default)]
@@ -97,13 +89,7 @@ impl RunArguments {
 
 /// The built-in studies.
 pub fn list() -> Vec<ListedStudy> {
-    let title = |study: &study::builtin::BuiltIn| {
-        Study::parse(study.name, study.text, &Changes::default()).map_or(String::new(), |study| study.title)
-    };
-    study::builtin::STUDIES
-        .iter()
-        .map(|study| ListedStudy { name: study.name, title: title(study) })
-        .collect()
+    study::builtin::STUDIES.iter().map(ListedStudy::from_built_in).collect()
 }
 
 /// The file of a built-in study.

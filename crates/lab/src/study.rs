@@ -7,6 +7,7 @@ pub(crate) mod builtin;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -238,6 +239,8 @@ pub struct Study {
     pub title: String,
     /// Why, and how to read the result.
     pub purpose: String,
+    /// About how long a run takes, with what is prepared for it: of rows that were kept. It is no part of what is measured.
+    pub run_takes: Option<Duration>,
     /// The factors that are varied.
     pub factors: Vec<Factor>,
     /// What a run does.

@@ -24,7 +24,7 @@ use datapump::{Class, Operation, Problem, Status};
 use datapump_lab::judge::cost::{self, InputError};
 use datapump_lab::row::DisturbedRows;
 use datapump_lab::study::StudyError;
-use datapump_lab::{RunArguments, Summary};
+use datapump_lab::{ListedStudy, RunArguments, Summary};
 use datapump_netlab::SettingsError;
 
 use crate::args::{ChangesArguments, FilesArguments, LabCommand, LabRunArguments};
@@ -71,9 +71,11 @@ pub fn lab(command: &LabCommand) -> i32 {
 
 fn list(output: &Output) -> i32 {
     let studies = datapump_lab::list();
+    let lengths: Vec<String> = studies.iter().map(ListedStudy::length_words).collect();
     let width = studies.iter().map(|study| study.name.len()).max().unwrap_or(0);
-    for study in studies {
-        output.result(&format!("{:<width$}  {}", study.name, study.title));
+    let length_width = lengths.iter().map(String::len).max().unwrap_or(0);
+    for (ListedStudy { name, title, .. }, length) in studies.iter().zip(lengths) {
+        output.result(&format!("{name:<width$}  {length:<length_width$}  {title}"));
     }
     0
 }

@@ -2,6 +2,8 @@
 //!
 //! Must not know: what is in them.
 
+pub(crate) mod listed;
+
 /// A study that comes with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltIn {

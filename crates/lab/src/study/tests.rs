@@ -122,6 +122,7 @@ fn wrong_studies_of_jobs_say_file_key_and_what_to_write() {
             ("[job]", "[jop]", &["unknown key `jop`"]),
             ("engine = \"{engine}\"", "speed = 1", &["unknown key `speed`", "`request_size`"]),
             ("repeats = 3", "repeats = 0", &["repeats: nothing would be run"]),
+            ("repeats = 3", "run_takes = \"long\"", &["run_takes: 'long' is not a duration"]),
             ("repeats = 3", "repeats = 90000", &["factors: 360000 runs are more than 86400"]),
             (
                 "[factors]",

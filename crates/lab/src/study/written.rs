@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use datapump::units::parse_duration;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -30,6 +31,7 @@ struct WrittenStudy {
     title: String,
     #[serde(default)]
     purpose: String,
+    run_takes: Option<String>,
     repeats: Option<u32>,
     stop: Option<StopRule>,
     warmup: Option<u32>,
@@ -101,11 +103,13 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
     if written.stop.is_some() && written.repeats.is_some() {
         return Err(error("stop", "a study has either repeats or stop; keep one".into()));
     }
+    let run_takes = written.run_takes.as_deref().map(parse_duration).transpose();
     let mut study = Study {
         file: file.into(),
         name: written.name,
         title: written.title,
         purpose: written.purpose,
+        run_takes: run_takes.map_err(|wrong| error("run_takes", wrong))?,
         factors,
         template,
         probes: written.probes,
