@@ -97,6 +97,11 @@ pub fn show(name: &str) -> Option<&'static str> {
     study::builtin::find(name).map(|study| study.text)
 }
 
+/// What may be meant by a name that no built-in study has, in words.
+pub fn similar_studies(name: &str) -> String {
+    study::builtin::similar::hint(name)
+}
+
 /// Runs a study and sums up the rows that its file then has. Rows that are there already are not measured again.
 /// Lines about the progress go to standard error.
 ///
@@ -138,7 +143,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Study> {
 }
 
 fn unknown(name: &str, error: &std::io::Error) -> StudyError {
-    let names: Vec<&str> = study::builtin::STUDIES.iter().map(|study| study.name).collect();
-    let message = format!("no built-in study ({}), and no file that can be read: {error}", names.join(", "));
+    let hint = study::builtin::similar::hint(name);
+    let message = format!("no built-in study of this name ({hint}), and no file that can be read: {error}");
     StudyError { file: name.into(), key: String::new(), message }
 }

@@ -426,7 +426,7 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
     let unknown = RunArguments { study: "no-such-study".into(), ..bench.arguments() };
     for (arguments, hint) in [
         (bench.arguments(), "study.toml: line 1: name must be text in quotes, not 1"),
-        (unknown, "study no-such-study: no built-in study (cpu, cpu-waits"),
+        (unknown, "study no-such-study: no built-in study of this name ("),
         (
             RunArguments { study: "cpu".into(), folder: Some("/no/such".into()), ..bench.arguments() },
             "the folder /no/such",

@@ -87,8 +87,8 @@ fn show(name: &str, output: &Output) -> i32 {
             0
         }
         None => {
-            let name = datapump::shown(name.as_bytes());
-            output.usage(format!("there is no built-in study '{name}'; `pump lab list` names them"))
+            let (hint, name) = (datapump_lab::similar_studies(name), datapump::shown(name.as_bytes()));
+            output.usage(format!("there is no built-in study '{name}'; {hint}"))
         }
     }
 }

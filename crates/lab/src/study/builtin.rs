@@ -3,6 +3,7 @@
 //! Must not know: what is in them.
 
 pub(crate) mod listed;
+pub(crate) mod similar;
 
 /// A study that comes with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

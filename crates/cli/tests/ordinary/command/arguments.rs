@@ -290,6 +290,9 @@ fn studies_are_listed_shown_run_and_viewed() {
     let list = home.pump(&["lab", "list"]);
     assert!(list.status == 0 && list.out.contains("cpu  "), "{list:?}");
     assert!(home.pump(&["lab", "show", "cpu"]).out.contains("request_size"));
+    for words in [["lab", "show", "peers-locl-file"], ["lab", "run", "peers-locl-file"]] {
+        expect(&home.pump(&words), 2, &["no built-in study", "'peers-local-file'"], "a misspelt study");
+    }
     expect(&home.pump(&["lab", "show", "nothing"]), 2, &["no built-in study", "pump lab list"], "lab show");
     expect(&home.pump(&["lab", "run", "nothing"]), 2, &["nothing"], "lab run nothing");
     expect(&home.pump(&["lab", "run", "cpu", "--set", "colour=red"]), 2, &["colour"], "an unknown factor");
