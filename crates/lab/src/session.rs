@@ -48,6 +48,8 @@ pub struct StudySession<'study> {
     absent: Vec<String>,
     /// The rows of this study and seed that its file has.
     done: Vec<Row>,
+    /// The other studies that its file has rows of.
+    others: BTreeSet<String>,
     /// The study, until a row of its file holds it.
     text: Option<String>,
     rows: RowFile,
@@ -79,8 +81,9 @@ impl<'study> StudySession<'study> {
             tell(&rig.check_room(study, &cells)?);
         }
         let (rows, before) = RowFile::open(out)?;
-        let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
-        let done: Vec<Row> = own.collect();
+        let (own, others): (Vec<Row>, Vec<Row>) = before.into_iter().partition(|row| row.study == study.name);
+        let others = others.into_iter().map(|row| row.study).collect();
+        let done: Vec<Row> = own.into_iter().filter(|row| row.seed == study.seed).collect();
         programs.check_builds(&done, out)?;
         let text = study.to_text()?;
         let last = done.iter().rev().find_map(|row| row.study_text.as_deref());
@@ -95,6 +98,7 @@ impl<'study> StudySession<'study> {
             cells,
             absent,
             done,
+            others,
             text,
             rows,
             rig,
@@ -107,6 +111,21 @@ impl<'study> StudySession<'study> {
             session,
             stop,
         })
+    }
+
+    /// Says which studies other than these the file has rows of: two in one file may be a slip.
+    #[must_use]
+    pub fn beside(self, meant: &BTreeSet<&str>) -> StudySession<'study> {
+        let is_other = |name: &&String| !meant.contains(name.as_str());
+        let others: Vec<&str> = self.others.iter().filter(is_other).map(String::as_str).collect();
+        if !others.is_empty() {
+            let file = datapump::shown(self.rows.path().as_os_str().as_encoded_bytes());
+            let names = datapump::shown(others.join(", ").as_bytes());
+            tell(&format!(
+                "warning: {file} has rows of another study ({names}); name another file with --out to keep them apart"
+            ));
+        }
+        self
     }
 
     /// Performs all runs that have no row yet.

@@ -44,10 +44,10 @@ pub fn rerun(arguments: &RerunArguments) -> anyhow::Result<Summary> {
     let studies = studies(&arguments.rows, &rows)?;
     let RerunArguments { out, folder, pump, build, stop, .. } = arguments.clone();
     let asked = RunArguments { folder, pump, build, stop, ..RunArguments::default() };
-    studies
-        .iter()
-        .try_for_each(|study| StudySession::open(study, &out, &asked, asked.this_program()?)?.run())?;
     let names: BTreeSet<&str> = studies.iter().map(|study| study.name.as_str()).collect();
+    studies.iter().try_for_each(|study| {
+        StudySession::open(study, &out, &asked, asked.this_program()?)?.beside(&names).run()
+    })?;
     let rows = read_rows(&out)?.into_iter().filter(|row| names.contains(row.study.as_str())).collect();
     Ok(Summary::from_rows(&[rows]))
 }
