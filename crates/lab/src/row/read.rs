@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use serde_json::Value;
 
 use super::{Row, form};
@@ -61,7 +60,13 @@ pub fn rows(path: &Path, bytes: &[u8]) -> anyhow::Result<RowsFound> {
     let lines = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut at = bytes.len() - lines.len();
     for (index, line) in lines.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        let lost = found.read(line.trim_ascii(), index == 0).with_context(|| no_row(path, index))?;
+        let lost = match found.read(line.trim_ascii(), index == 0) {
+            Ok(lost) => lost,
+            Err(error) => {
+                let has_others = !found.rows.is_empty() || has_row(&bytes[at + line.len()..]);
+                return Err(error.context(no_row(path, index, has_others)));
+            }
+        };
         let is_last = !line.ends_with(b"\n");
         if lost > 0 {
             let is_whole = !is_last && lost == line.trim_ascii().len();
@@ -88,9 +93,23 @@ fn no_json(line: &[u8]) -> Option<String> {
     (line.starts_with(b"{\"") && line.ends_with(b"}")).then(|| format!("{said} at column {}", error.column()))
 }
 
-fn no_row(path: &Path, index: usize) -> String {
+fn no_row(path: &Path, index: usize, has_others: bool) -> String {
     let path = datapump::shown(path.as_os_str().as_encoded_bytes());
-    format!("{path}, line {}: this is no row; take this line out or name another file", index + 1)
+    let line = index + 1;
+    if has_others {
+        format!("{path}, line {line}: this is no row; take this line out or name another file")
+    } else {
+        format!("{path}, line {line}: this is no row, and the file has none; name another file")
+    }
+}
+
+/// Whether one of the lines is a row.
+fn has_row(lines: &[u8]) -> bool {
+    let is_row = |line: &[u8]| {
+        let whole = serde_json::from_slice::<Value>(line).ok();
+        line.starts_with(b"{") && whole.is_some_and(|whole| form::row(whole).is_ok())
+    };
+    lines.split(|&byte| byte == b'\n').any(|line| is_row(line.trim_ascii()))
 }
 
 impl RowsFound {
@@ -266,7 +285,15 @@ mod tests {
     #[test]
     fn what_is_no_piece_of_a_row_is_another_file() {
         for (text, hint) in [
-            ("hello\n", "line 1: this is no row; take this line out or name another file"),
+            ("hello\n", "line 1: this is no row, and the file has none; name another file"),
+            (
+                &format!("hello\n{}\n", line(0)),
+                "line 1: this is no row; take this line out or name another file",
+            ),
+            (
+                &format!("{}\nhello\n", line(0)),
+                "line 2: this is no row; take this line out or name another file",
+            ),
             ("hello", "line 1: this is no row"),
             ("component,cb\ncpu,1\n", "this is no row"),
             ("{\"v\":1}\n", "missing field `study`"),
