@@ -88,15 +88,17 @@ impl Program {
         let path = std::fs::canonicalize(path).with_context(|| format!("the program {}", path.display()))?;
         let said = version_of(&path).with_context(|| format!("run {} --version", path.display()))?;
         if !said.starts_with("pump ") {
-            bail!(
-                "{}: no pump: --version says '{}'",
-                path.display(),
-                datapump::shown(said.trim().as_bytes())
-            );
+            bail!("{}: this is not a pump: --version says '{}'", path.display(), first_line(&said));
         }
         let build = build_in(&said).map_or_else(|| hash_of(&path), |build| Ok(build.into()))?;
         Ok(Program { path, build, is_other: true })
     }
+}
+
+/// What stands in the place of a version: one line of it is enough.
+fn first_line(said: &str) -> String {
+    let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    datapump::shown(line.trim().as_bytes())
 }
 
 /// The beginning of what it prints.
@@ -153,6 +155,17 @@ mod tests {
         assert!(Programs::two(&["/nothing/here".into(), path]).is_err());
         let other = Program::other(Path::new("/bin/sh"));
         assert!(other.is_err(), "{other:?}");
+    }
+
+    #[test]
+    fn another_program_is_refused_in_one_line() {
+        for (said, line) in [
+            ("cp (GNU coreutils) 9.4\nCopyright (C) 2023\nLicense GPLv3+\n", "cp (GNU coreutils) 9.4"),
+            ("\n \n hello \nworld", "hello"),
+            ("", ""),
+        ] {
+            assert_eq!(first_line(said), line, "{said}");
+        }
     }
 
     #[test]

@@ -105,9 +105,10 @@ fn a_program_that_fails_is_told_and_its_rows_are_no_figures() {
     script(home.path("b/pump"), text);
     let run = compare(&home, "--a a/pump --b b/pump jobs.toml --out rows.jsonl");
     expect(&run, 1, &["b/pump lab run", "no such command"], "no lab");
-    script(home.path("b/pump"), "echo hello");
+    script(home.path("b/pump"), "printf 'hello 1.0\\nNO WARRANTY\\n'");
     let run = compare(&home, "--a a/pump --b b/pump jobs.toml --out rows.jsonl");
-    expect(&run, 1, &["b/pump", "no pump", "hello"], "another program");
+    expect(&run, 1, &["b/pump", "this is not a pump: --version says 'hello 1.0'"], "another program");
+    assert!(!run.err.contains("WARRANTY") && run.err.trim_end().lines().count() == 1, "{}", run.err);
     expect(&compare(&home, "--a a/pump --b nothing jobs.toml"), 1, &["nothing"], "no program");
 }
 
