@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use support::home::{Home, Outcome, outcome};
 use support::schema;
+use support::serving::Serving;
 
 fn expect(outcome: &Outcome, status: i32, parts: &[&str], row: &str) {
     assert_eq!(outcome.status, status, "{row}: {outcome:?}");
@@ -159,6 +160,19 @@ fn the_limit_that_a_copy_was_given_is_named() {
         drop(copy);
         let _ = std::fs::remove_file(&new);
     }
+}
+
+/// The side that writes keeps to the limit: this one waits for it.
+#[test]
+fn a_push_that_was_given_a_limit_names_it() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("served")).expect("room");
+    let serving = Serving::new(&home, &[]);
+    let ticket = home.path("ticket").display().to_string();
+    let words = [support::PUMP, "copy", "--ticket-file", &ticket, "--bwlimit", "4MiB", "null:1GiB"];
+    let copy = Running::start(&[&words[..], &[&*serving.at("new")]].concat());
+    let run = home.pump(&["explain", "--for", "3s", "--pid", &copy.pid()]);
+    expect(&run, 0, &["limited by source (rate limit: --bwlimit 4MiB)"], "a push");
 }
 
 #[test]

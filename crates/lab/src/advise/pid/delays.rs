@@ -30,7 +30,8 @@ impl Delays {
         let now = Process {
             pid,
             command: datapump::shown(stat.name.as_bytes()),
-            rate_limit: rate_limit.map(|limit| datapump::shown(limit.as_bytes())),
+            limit_bytes_per_second: rate_limit.as_ref().and_then(|limit| limit.bytes_per_second),
+            rate_limit: rate_limit.map(|limit| datapump::shown(limit.words.as_bytes())),
             called_read_bytes: counter("rchar"),
             called_write_bytes: counter("wchar"),
             device_read_bytes: counter("read_bytes"),

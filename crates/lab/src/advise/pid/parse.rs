@@ -4,6 +4,10 @@
 
 use datapump_engine::os::linux::TICK_NS;
 
+mod rate_limit;
+
+pub use rate_limit::rate_limit;
+
 /// `PF_KTHREAD` of linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
@@ -42,32 +46,6 @@ pub fn stat(text: &str) -> Option<Stat> {
         system_ns: number(15)? * TICK_NS,
         device_delay_ns: number(42).unwrap_or(0) * TICK_NS,
     })
-}
-
-/// Flags that limit a rate, with their value behind them or behind `=`: of pump, rsync and rclone, curl and wget, pv.
-const RATE_FLAGS: [&str; 3] = ["--bwlimit", "--limit-rate", "--rate-limit"];
-/// Letters that do, by program.
-const RATE_LETTERS: [(&str, &str); 2] = [("scp", "-l"), ("pv", "-L")];
-/// Variables that do, by program.
-const RATE_VARIABLES: [(&str, &str); 2] = [("pump", "PUMP_BWLIMIT"), ("rclone", "RCLONE_BWLIMIT")];
-
-/// The limit of its rate that a program was given, as it was given: by its arguments (cmdline), else by its environment
-/// (environ).
-pub fn rate_limit(program: &str, arguments: &[u8], environment: &[u8]) -> Option<String> {
-    let words = |bytes: &[u8]| -> Vec<String> {
-        bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
-    };
-    let of_program = |known: &(&'static str, &'static str)| (known.0 == program).then_some(known.1);
-    let flags: Vec<&str> = RATE_FLAGS.into_iter().chain(RATE_LETTERS.iter().filter_map(of_program)).collect();
-    let words_given = words(arguments);
-    let typed: Vec<&String> = words_given.iter().take_while(|word| *word != "--").collect();
-    let mut given = typed.iter().enumerate().filter_map(|(number, word)| match typed.get(number + 1) {
-        Some(value) if flags.contains(&word.as_str()) => Some(format!("{word} {value}")),
-        _ => flags.iter().any(|flag| word.starts_with(&format!("{flag}="))).then(|| (*word).clone()),
-    });
-    let variables: Vec<&str> = RATE_VARIABLES.iter().filter_map(of_program).collect();
-    let is_limit = |word: &String| word.split_once('=').is_some_and(|(name, _)| variables.contains(&name));
-    given.next_back().or_else(|| words(environment).into_iter().find(is_limit))
 }
 
 /// Time on a CPU and in its queue, of schedstat.
@@ -144,26 +122,6 @@ mod tests {
         );
         assert!(!seen.kernel_thread && stat(&with(2_129_984)).is_some_and(|it| it.kernel_thread));
         assert_eq!(stat("12 (a D 1"), None);
-    }
-
-    #[test]
-    fn the_limit_of_a_rate_is_found_where_it_was_given() {
-        for (program, arguments, environment, expected) in [
-            ("pump", "pump copy --bwlimit 10MiB a b", "", Some("--bwlimit 10MiB")),
-            ("pump", "pump copy a b --bwlimit=5MB", "PUMP_BWLIMIT=1MB", Some("--bwlimit=5MB")),
-            ("pump", "pump copy a b", "HOME=/ PUMP_BWLIMIT=1MB", Some("PUMP_BWLIMIT=1MB")),
-            ("rsync", "rsync --bwlimit=1 --bwlimit=2 a b", "PUMP_BWLIMIT=1MB", Some("--bwlimit=2")),
-            ("scp", "scp -l 800 a b", "", Some("-l 800")),
-            ("ls", "ls -l 800", "PUMP_BWLIMIT=1MB", None),
-            ("curl", "curl --limit-rate 1M u", "", Some("--limit-rate 1M")),
-            ("pump", "pump copy -- --bwlimit 1", "", None),
-            ("pump", "pump copy --bwlimit", "", None),
-            ("pump", "", "", None),
-        ] {
-            let [arguments, environment] = [arguments, environment].map(|it| it.replace(' ', "\0"));
-            let found = rate_limit(program, arguments.as_bytes(), environment.as_bytes());
-            assert_eq!(found.as_deref(), expected, "{program} {arguments:?} {environment:?}");
-        }
     }
 
     #[test]

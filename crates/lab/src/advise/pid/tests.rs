@@ -390,6 +390,38 @@ fn several_things_at_once_are_settled_by_what_they_are() {
     }
 }
 
+/// The side that writes keeps to the limit: a push that was given one waits for its peer.
+#[test]
+fn a_limit_that_was_reached_is_named_whoever_keeps_to_it() {
+    use Doing::*;
+    let of = |doing, limit: f64| {
+        let process = Process {
+            rate_limit: Some("--bwlimit 1MiB".into()),
+            limit_bytes_per_second: Some(limit),
+            ..Process::default()
+        };
+        Watched { processes: vec![process], ..with_connection(doing, path()) }
+    };
+    let mib = f64::from(1 << 20);
+    let sent = [(Poll, 95)];
+    let none = Watched { processes: vec![Process::default()], ..of(&sent, mib) };
+    let slow = Watched { devices: vec![disk()], ..of(&[(Source, 90), (Poll, 5)], mib) };
+    check(vec![
+        ("waiting for any connection", of(&sent, mib), "source", "read", "rate limit"),
+        ("waiting for one", of(&[(NetworkIn, 90)], mib), "source", "read", "rate limit"),
+        ("a full window", of(&[(NetworkOut, 90)], mib), "source", "read", "rate limit"),
+        ("the rest of it in bursts", of(&[(Poll, 20), (Other, 80)], mib), "source", "read", "rate limit"),
+        ("a limit that was not reached", of(&sent, 2.0 * mib), "network", "send", "peer"),
+        ("no limit", none, "network", "send", "peer"),
+        ("a slow disk", slow, "source", "read", "device"),
+    ]);
+    let found = verdict(&of(&sent, mib));
+    assert_eq!(
+        (&*found.limited_detail.setting, found.limited_detail.waited_ns),
+        ("--bwlimit 1MiB", S * 95 / 100)
+    );
+}
+
 fn watched_for(pid: u32, ms: u64) -> Result<Watched, Problem> {
     watch(pid, Duration::from_millis(ms), &Arc::default())
 }

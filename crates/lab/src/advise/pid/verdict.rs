@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::advice::{ENDED, MEMORY_ONLY, STOPPED, advice};
 use super::wait::Doing;
-use super::watched::{Role, Thread, Watched, WatchedConnection, WatchedDevice, WatchedFile};
+use super::watched::{Process, Role, Thread, Watched, WatchedConnection, WatchedDevice, WatchedFile};
 
 /// A lead below this fraction of the time is no lead.
 const BALANCED_FRACTION: f64 = 0.10;
@@ -33,6 +33,8 @@ const QUEUED: u32 = 2;
 const WINDOW_FRACTION: f64 = 0.5;
 /// A quota that keeps threads from running for this part of the time is the cause.
 const QUOTA_FRACTION: f64 = 0.2;
+/// A limit of a rate that was given is reached at this part of it.
+const LIMIT_FRACTION: f64 = 0.8;
 /// A process that sleeps and moves fewer bytes than this is not held back by a rate: a shell that starts a program now
 /// and then moves some, too.
 const SLEEPER_BYTES_MIN: u64 = 16 << 10;
@@ -72,13 +74,13 @@ struct Candidate {
 pub fn verdict(watched: &Watched) -> Verdict {
     let shares: BTreeMap<&'static str, f64> =
         SHARES.iter().map(|&name| (name, share(watched, name))).collect();
-    let found = cause(watched, &shares);
+    let found = behind(watched, cause(watched, &shares), &shares);
     let advice = tried(watched, &found);
     let waited_ns = (found.share.min(1.0) * watched.elapsed_ns as f64) as u64;
     let (host, stage, why) = (found.host.into(), found.stage.into(), found.why);
     let setting = match why {
         Why::CgroupLimit => limit_set(watched, &found),
-        Why::RateLimit => watched.processes.iter().find_map(|it| it.rate_limit.clone()).unwrap_or_default(),
+        Why::RateLimit => rate_limit(watched).and_then(|it| it.rate_limit.clone()).unwrap_or_default(),
         _ => String::new(),
     };
     Verdict {
@@ -154,27 +156,63 @@ fn cause(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     }
 }
 
+/// The cause behind a wait for others: a limit that the process was given, to which the other host may keep.
+fn behind(watched: &Watched, found: Candidate, shares: &BTreeMap<&'static str, f64>) -> Candidate {
+    let is_wait = matches!(
+        (found.limited_by, found.why),
+        (LimitedBy::Network, _) | (LimitedBy::Unknown, Why::NoStage | Why::NothingMoved) | (_, Why::Pipe)
+    );
+    if is_wait && rate_limit(watched).is_some_and(|it| reaches_its_limit(watched, it)) {
+        let waits = ["sleep", "network_in", "network_out", "poll", "queue"].map(|name| shares[name]);
+        let share = waits.into_iter().fold(0.0, f64::max);
+        throttled(share)
+    } else {
+        found
+    }
+}
+
+fn throttled(share: f64) -> Candidate {
+    Candidate { share, limited_by: LimitedBy::Source, host: "local", stage: "read", why: Why::RateLimit }
+}
+
+/// The process that was given a limit of its rate.
+fn rate_limit(watched: &Watched) -> Option<&Process> {
+    watched.processes.iter().find(|it| it.rate_limit.is_some())
+}
+
+fn reaches_its_limit(watched: &Watched, process: &Process) -> bool {
+    let (sent, received) = network_bytes(watched);
+    let files = watched.files.iter().map(|it| it.moved_bytes).max().unwrap_or(0);
+    let called = process.called_read_bytes.max(process.called_write_bytes);
+    let moved = sent.max(received).max(files).max(called);
+    let rate = moved as f64 * 1e9 / watched.elapsed_ns.max(1) as f64;
+    process.limit_bytes_per_second.is_some_and(|limit| rate >= LIMIT_FRACTION * limit)
+}
+
+/// Bytes that its connections sent, and received.
+fn network_bytes(watched: &Watched) -> (u64, u64) {
+    let sum = |of: fn(&WatchedConnection) -> u64| watched.connections.iter().map(of).sum();
+    (sum(|it| it.sent_bytes), sum(|it| it.received_bytes))
+}
+
 fn unknown(why: Why) -> Candidate {
     Candidate { share: 0.0, limited_by: LimitedBy::Unknown, host: "local", stage: "", why }
 }
 
 fn candidates(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Vec<Candidate> {
     let [source, sink] = [Role::Source, Role::Sink].map(|role| end(watched, role, shares));
-    let plain = |name: &'static str, limited_by, stage, why| Candidate {
-        share: shares[name],
-        limited_by,
+    let names = Candidate {
+        share: shares["metadata"],
+        limited_by: LimitedBy::Metadata,
         host: "local",
-        stage,
-        why,
+        stage: "metadata",
+        why: Why::NamesAndAttributes,
     };
     let mut all = vec![
         source,
         sink,
-        plain("metadata", LimitedBy::Metadata, "metadata", Why::NamesAndAttributes),
-        Candidate {
-            share: if has_a_rate(watched) { shares["sleep"] } else { 0.0 },
-            ..plain("sleep", LimitedBy::Source, "read", Why::RateLimit)
-        },
+        names,
+        throttled(if has_a_rate(watched) { shares["sleep"] } else { 0.0 }),
         Candidate { share: shares["cpu"], ..cpu(watched) },
         Candidate { share: shares["network_out"], ..sending(watched) },
         Candidate { share: shares["network_in"], ..receiving(watched) },
@@ -390,8 +428,7 @@ fn queued_pipe(watched: &Watched, share: f64) -> Option<&WatchedFile> {
 
 /// When nothing is waited for here but connections that have taken all there was: the other host is.
 fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
-    let sent: u64 = watched.connections.iter().map(|it| it.sent_bytes).sum();
-    let received: u64 = watched.connections.iter().map(|it| it.received_bytes).sum();
+    let (sent, received) = network_bytes(watched);
     let share = shares["poll"];
     if share < EXPLAINS_FRACTION || sent + received == 0 {
         unknown(nothing_or(watched))
@@ -404,7 +441,7 @@ fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
 
 /// Whether a process that sleeps may be held back by a rate: it was given one, or moves bytes.
 fn has_a_rate(watched: &Watched) -> bool {
-    watched.processes.iter().any(|it| it.rate_limit.is_some()) || moved_bytes(watched) >= SLEEPER_BYTES_MIN
+    rate_limit(watched).is_some() || moved_bytes(watched) >= SLEEPER_BYTES_MIN
 }
 
 /// Bytes that calls moved, whatever they were.
