@@ -176,6 +176,17 @@ fn a_push_that_was_given_a_limit_names_it() {
 }
 
 #[test]
+fn a_server_without_clients_is_idle() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("served")).expect("room");
+    let mut command = home.command(&["serve", "served", "--ticket-file", "ticket"]);
+    command.stdin(Stdio::piped());
+    let serving = Serving::start(command);
+    let run = home.pump(&["explain", "--for", "700ms", "--pid", &serving.id().to_string()]);
+    expect(&run, 0, &[": idle: it waits for clients.", "try: watch it while a client copies"], "a server");
+}
+
+#[test]
 fn one_that_ends_is_told_of_with_what_was_seen() {
     let home = Home::new();
     let sleep = Running::start(&["sleep", "0.5"]);

@@ -36,6 +36,7 @@ crate::closed_list! {
         Computing "computing"
         Peer "peer"
         Server "server or path"
+        Idle "idle"
         TooShortToTell "too short to tell"
         NotPermitted "not permitted"
     }

@@ -218,8 +218,9 @@ impl Watcher {
         let Some(connections) = &mut self.connections else { return };
         match connections.look(&inodes) {
             Ok(()) => {
-                let unix_peers = connections.unix_peers(&inodes);
-                self.sockets = KnownSockets { tcp: connections.inodes(), unix_peers };
+                let (listening, unix_peers) =
+                    (connections.listening(&inodes), connections.unix_peers(&inodes));
+                self.sockets = KnownSockets { tcp: connections.inodes(), listening, unix_peers };
             }
             Err(error) => {
                 self.missing.insert(format!("TCP connections: {error}"));
@@ -242,7 +243,7 @@ impl Watcher {
         for (pid, tid) in tasks.into_iter().filter(|(_, tid)| *tid != own) {
             let held = self.held.get(&pid);
             let open = |number: u32| {
-                held.and_then(|held| held.get(&number)).map_or(OpenAs::Other, |it| it.open(&self.sockets.tcp))
+                held.and_then(|held| held.get(&number)).map_or(OpenAs::Other, |it| it.open(&self.sockets))
             };
             if let Some((doing, number)) = self.threads.doing(pid, tid, &open) {
                 let descriptor = number.and_then(|number| held?.get(&number));
@@ -295,6 +296,7 @@ impl Watcher {
             elapsed_ns,
             ended: state_of(self.pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X')),
             stopped: state_of(self.pid).is_some_and(|stat| matches!(stat.state, 'T' | 't')),
+            listens: !self.sockets.listening.is_empty(),
             reads_random: self.held.values().flat_map(BTreeMap::values).any(Descriptor::is_random),
             rounds: self.rounds,
             processes: self.delays.list(),

@@ -5,7 +5,7 @@
 
 mod netlink;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -24,8 +24,10 @@ const FAMILIES: [u8; 2] = [2, 10];
 const INFO: u16 = 2;
 /// `INET_DIAG_CONG`, likewise.
 const CONGESTION: u16 = 4;
-/// All states but listening (10), where there is nobody at the other end.
-const STATES: u32 = 0xfff & !(1 << 10);
+/// The state of a socket that listens: there is nobody at the other end.
+const LISTENING: u32 = 1 << 10;
+/// All other states.
+const CONNECTED: u32 = 0xfff & !LISTENING;
 /// `AF_UNIX`.
 const UNIX: u8 = 1;
 /// `UDIAG_SHOW_PEER`, and the attribute `UNIX_DIAG_PEER` that answers it.
@@ -127,9 +129,23 @@ impl SockDiag {
 
     /// All connections that are wanted.
     pub fn all(&mut self, wanted: &dyn Fn(&KernelConnection) -> bool) -> io::Result<Vec<KernelConnection>> {
+        self.in_states(CONNECTED, wanted)
+    }
+
+    /// Inodes of all sockets that listen.
+    pub fn listening(&mut self) -> io::Result<BTreeSet<u32>> {
+        let found = self.in_states(LISTENING, &|_| true)?;
+        Ok(found.into_iter().map(|socket| socket.inode).collect())
+    }
+
+    fn in_states(
+        &mut self,
+        states: u32,
+        wanted: &dyn Fn(&KernelConnection) -> bool,
+    ) -> io::Result<Vec<KernelConnection>> {
         let mut found = Vec::new();
         for family in FAMILIES {
-            let question = question(family, &[0; IDENTITY_BYTES]);
+            let question = question(family, states, &[0; IDENTITY_BYTES]);
             self.netlink.ask_all(BY_FAMILY, &question, &mut |message| {
                 found.extend(connection(message).filter(|connection| wanted(connection)));
             })?;
@@ -151,7 +167,7 @@ impl SockDiag {
     /// The connection as it is now; nothing when it is no more.
     pub fn connection(&mut self, identity: &SocketIdentity) -> io::Result<Option<KernelConnection>> {
         let mut found = None;
-        let question = question(identity.family, &identity.id);
+        let question = question(identity.family, CONNECTED, &identity.id);
         let asked = self.netlink.ask_one(BY_FAMILY, &question, &mut |message| found = connection(message));
         match asked {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -163,9 +179,9 @@ impl SockDiag {
 }
 
 /// `struct inet_diag_req_v2`.
-fn question(family: u8, id: &[u8; IDENTITY_BYTES]) -> Vec<u8> {
+fn question(family: u8, states: u32, id: &[u8; IDENTITY_BYTES]) -> Vec<u8> {
     let mut bytes = vec![family, TCP, 1 << (INFO - 1) | 1 << (CONGESTION - 1), 0];
-    bytes.extend_from_slice(&STATES.to_ne_bytes());
+    bytes.extend_from_slice(&states.to_ne_bytes());
     bytes.extend_from_slice(id);
     bytes
 }

@@ -65,6 +65,13 @@ impl Connections {
         Ok(())
     }
 
+    /// Those of these sockets that listen; none where the kernel does not report them.
+    pub fn listening(&mut self, inodes: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let mut listening = self.diag.listening().unwrap_or_default();
+        listening.retain(|inode| inodes.contains(inode));
+        listening
+    }
+
     /// The other ends of sockets inside this host; none where the kernel does not report them.
     pub fn unix_peers(&mut self, inodes: &BTreeSet<u32>) -> BTreeMap<u32, u32> {
         let mut peers = self.diag.unix_peers().unwrap_or_default();

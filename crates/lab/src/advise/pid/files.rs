@@ -66,11 +66,11 @@ impl Descriptor {
     }
 
     /// For telling what a call on it waits for.
-    pub fn open(&self, tcp: &BTreeSet<u32>) -> OpenAs {
+    pub fn open(&self, sockets: &KnownSockets) -> OpenAs {
         match self.kind {
             DescriptorKind::File | DescriptorKind::Device => OpenAs::File,
             DescriptorKind::Fifo | DescriptorKind::Pipe => OpenAs::Pipe,
-            DescriptorKind::Socket(inode) if tcp.contains(&inode) => OpenAs::Tcp,
+            DescriptorKind::Socket(inode) if sockets.is_tcp(inode) => OpenAs::Tcp,
             DescriptorKind::Socket(_) => OpenAs::Pipe,
             DescriptorKind::Other => OpenAs::Other,
         }
@@ -82,8 +82,17 @@ impl Descriptor {
 pub struct KnownSockets {
     /// Connections of TCP.
     pub tcp: BTreeSet<u32>,
+    /// Those that listen for such.
+    pub listening: BTreeSet<u32>,
     /// The other end of those inside this host, where the kernel reports it.
     pub unix_peers: BTreeMap<u32, u32>,
+}
+
+impl KnownSockets {
+    /// Whether hosts are at the other end.
+    fn is_tcp(&self, inode: u32) -> bool {
+        self.tcp.contains(&inode) || self.listening.contains(&inode)
+    }
 }
 
 /// The descriptors of a process by number.
@@ -263,7 +272,7 @@ pub fn leads_out(
         }
     };
     match own.kind {
-        DescriptorKind::Socket(inode) if sockets.tcp.contains(&inode) => false,
+        DescriptorKind::Socket(inode) if sockets.is_tcp(inode) => false,
         DescriptorKind::Socket(inode) => match sockets.unix_peers.get(&inode) {
             Some(&peer) => !held().any(|(_, it)| it.kind == DescriptorKind::Socket(peer)),
             None => all.len() == 1,
@@ -372,13 +381,15 @@ mod tests {
         };
         let of =
             |held: &[u32]| -> Descriptors { (0..).zip(held.iter().map(|inode| socket(*inode))).collect() };
-        let sockets = KnownSockets { tcp: BTreeSet::from([9]), unix_peers: BTreeMap::from([(1, 2), (2, 1)]) };
+        let unix_peers = BTreeMap::from([(1, 2), (2, 1)]);
+        let sockets = KnownSockets { tcp: BTreeSet::from([9]), listening: BTreeSet::from([8]), unix_peers };
         for (one, two, expected) in [
             (&[1, 2][..], None, false),
             (&[1], Some(&[2][..]), false),
             (&[1], Some(&[3]), true),
             (&[1], None, true),
             (&[9], None, false),
+            (&[8], None, false),
             (&[3], None, true),
             (&[3], Some(&[4]), false),
         ] {

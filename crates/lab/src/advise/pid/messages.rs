@@ -48,6 +48,7 @@ fn sentence(watched: &Watched, verdict: &Verdict) -> String {
         (seconds(detail.waited_ns), percent(detail.waited_ns as f64 / detail.of_ns.max(1) as f64));
     let name = verdict.limited_by.words();
     match verdict.limited_by {
+        LimitedBy::Unknown if detail.why == Why::Idle => format!("{head}: idle: it waits for clients."),
         LimitedBy::Unknown => format!("{head}: cannot tell what limits it: {}.", detail.why),
         LimitedBy::Balanced => format!("{head}: balanced: {}, {waited} ({of}) each.", detail.why),
         _ => {

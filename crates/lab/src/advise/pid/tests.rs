@@ -422,6 +422,38 @@ fn a_limit_that_was_reached_is_named_whoever_keeps_to_it() {
     );
 }
 
+/// `pump serve` with pipes, as of a supervisor, and no client.
+#[test]
+fn a_server_without_clients_is_idle() {
+    use Doing::*;
+    let of = |doing, listens| Watched {
+        listens,
+        processes: vec![Process { called_write_bytes: 800, ..Process::default() }],
+        ..alone(doing)
+    };
+    let with_client = Watched { connections: vec![path()], ..of(&[(Poll, 95)], true) };
+    let reads = Watched {
+        processes: vec![Process { called_read_bytes: 1 << 20, ..Process::default() }],
+        ..of(&[(PipeIn, 95)], true)
+    };
+    check(vec![
+        ("it polls, and has a pipe", of(&[(PipeIn, 95)], true), "unknown", "", "idle"),
+        ("it polls", of(&[(Poll, 95)], true), "unknown", "", "idle"),
+        ("it accepts", of(&[(NetworkIn, 95)], true), "unknown", "", "idle"),
+        ("others accept for it", of(&[(Within, 95)], true), "unknown", "", "idle"),
+        ("it computes", of(&[(Running, 95)], true), "cpu", "compute", "computing"),
+        ("a client", with_client, "network", "send", "peer"),
+        ("it reads a pipe", reads, "source", "read", "pipe"),
+        ("no server", of(&[(PipeIn, 95)], false), "source", "read", "pipe"),
+    ]);
+    let idle = of(&[(PipeIn, 95)], true);
+    let text = paragraph(&idle, &verdict(&idle));
+    assert!(
+        text.contains(": idle: it waits for clients.\n") && text.contains("try: watch it while"),
+        "{text}"
+    );
+}
+
 fn watched_for(pid: u32, ms: u64) -> Result<Watched, Problem> {
     watch(pid, Duration::from_millis(ms), &Arc::default())
 }

@@ -10,7 +10,7 @@ use datapump::{LimitedBy, LimitedDetail, Why};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::advice::{ENDED, MEMORY_ONLY, STOPPED, advice};
+use super::advice::{ENDED, IDLE, MEMORY_ONLY, STOPPED, advice};
 use super::wait::Doing;
 use super::watched::{Process, Role, Thread, Watched, WatchedConnection, WatchedDevice, WatchedFile};
 
@@ -95,6 +95,7 @@ fn tried(watched: &Watched, found: &Candidate) -> &'static str {
     match (found.limited_by, found.why) {
         (LimitedBy::Unknown, _) if watched.ended => ENDED,
         (LimitedBy::Unknown, _) if watched.stopped => STOPPED,
+        (LimitedBy::Unknown, Why::Idle) => IDLE,
         (LimitedBy::Cpu, Why::Copying) if !has_disk(watched) => MEMORY_ONLY,
         _ => advice(found.limited_by, found.stage, found.why),
     }
@@ -156,7 +157,7 @@ fn cause(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     }
 }
 
-/// The cause behind a wait for others: a limit that the process was given, to which the other host may keep.
+/// The cause behind a wait for others: a limit that the process was given, to which the other host may keep, or no client.
 fn behind(watched: &Watched, found: Candidate, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     let is_wait = matches!(
         (found.limited_by, found.why),
@@ -166,6 +167,8 @@ fn behind(watched: &Watched, found: Candidate, shares: &BTreeMap<&'static str, f
         let waits = ["sleep", "network_in", "network_out", "poll", "queue"].map(|name| shares[name]);
         let share = waits.into_iter().fold(0.0, f64::max);
         throttled(share)
+    } else if is_wait && watched.listens && is_idle(watched) {
+        unknown(Why::Idle)
     } else {
         found
     }
@@ -193,6 +196,12 @@ fn reaches_its_limit(watched: &Watched, process: &Process) -> bool {
 fn network_bytes(watched: &Watched) -> (u64, u64) {
     let sum = |of: fn(&WatchedConnection) -> u64| watched.connections.iter().map(of).sum();
     (sum(|it| it.sent_bytes), sum(|it| it.received_bytes))
+}
+
+/// Whether next to nothing was moved.
+fn is_idle(watched: &Watched) -> bool {
+    let (sent, received) = network_bytes(watched);
+    moved_bytes(watched) + sent + received < SLEEPER_BYTES_MIN
 }
 
 fn unknown(why: Why) -> Candidate {

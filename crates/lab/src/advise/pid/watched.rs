@@ -26,6 +26,9 @@ pub struct Watched {
     /// Random bytes of the kernel are open to be read.
     #[serde(skip)]
     pub reads_random: bool,
+    /// One of its sockets listens for TCP connections.
+    #[serde(skip)]
+    pub listens: bool,
     /// How often its threads were looked at.
     pub rounds: u32,
     /// It and what it started.
