@@ -386,7 +386,7 @@ impl Report {
             ("in metadata", waits.metadata),
             ("in sync", waits.sync),
             ("hashing", waits.hashing),
-            ("held back by --bwlimit", waits.rate_limit),
+            ("held back by a rate limit", waits.rate_limit),
             ("reading back", waits.verify),
             ("reserving room", waits.reserving),
             ("deleting", waits.deleting),

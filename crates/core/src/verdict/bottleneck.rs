@@ -59,6 +59,7 @@ impl LimitedDetail {
         };
         match (why, self.stage.as_str()) {
             (Why::SharedDevice, _) => "the disk that holds source and target".into(),
+            (Why::ServerLimit, _) => format!("the {why}"),
             (Why::Pipe, _) if limit == LimitedBy::Source => "the program that writes to the pipe".into(),
             (Why::Pipe, _) => "the program that reads from the pipe".into(),
             (Why::MemoryLimit, _) => {
@@ -84,6 +85,7 @@ impl LimitedDetail {
         let local = !matches!(self.host.as_str(), "sender" | "receiver");
         Some(match (limit, self.why) {
             (_, Why::SharedDevice) => "A target on another disk would help.",
+            (_, Why::ServerLimit) => "Raise --bwlimit of \"pump serve\" there.",
             (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, why) if why.is_group_limit() => {
                 "Raise that limit, or run the copy in another group."
             }
@@ -186,6 +188,10 @@ mod tests {
         }
         let window = part("receiver", LimitedBy::Network, Why::ReceiveWindow);
         assert_eq!(window, format!("the receiver's TCP window {file}"));
+        let server = LimitedDetail::here("send", Why::ServerLimit, 1, 1).bottleneck(LimitedBy::Source);
+        let server = server.map(|found| (found.part, found.advice));
+        let advice = Some("Raise --bwlimit of \"pump serve\" there.");
+        assert_eq!(server, Some(("the rate limit of the server".into(), advice)));
         let pipe = |limit| LimitedDetail::here("", Why::Pipe, 1, 1).bottleneck(limit).map(|found| found.part);
         assert_eq!(pipe(LimitedBy::Sink).as_deref(), Some("the program that reads from the pipe"));
         assert_eq!(pipe(LimitedBy::Source).as_deref(), Some("the program that writes to the pipe"));

@@ -65,7 +65,7 @@ impl LimitedDetail {
             _ => return None,
         };
         Some(match (self.stage.as_str(), self.why) {
-            (_, Why::RateLimit) => "the rate limit held it back for".into(),
+            (_, why) if why.is_rate_limit() => format!("the {why} held it back for"),
             (_, why) if why.is_group_limit() => {
                 format!("the limit of {whose}'s control group held it back for")
             }

@@ -13,6 +13,7 @@ crate::closed_list! {
         Deleting "deleting"
         StableStorage "stable storage"
         RateLimit "rate limit"
+        ServerLimit "rate limit of the server"
         Outage "outage"
         Hashing "hashing"
         Copying "copying"
@@ -45,6 +46,11 @@ crate::closed_list! {
 unknown_is!(Why::Untold);
 
 impl Why {
+    /// A limit of a rate, which was set for the copy or for the server.
+    pub fn is_rate_limit(self) -> bool {
+        matches!(self, Why::RateLimit | Why::ServerLimit)
+    }
+
     /// A limit of a control group, which was set.
     pub fn is_group_limit(self) -> bool {
         matches!(self, Why::CgroupLimit | Why::MemoryLimit)

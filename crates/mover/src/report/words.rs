@@ -209,7 +209,7 @@ impl Report {
             (waits.verify, "reading back"),
             (waits.metadata + waits.listing + waits.deleting, "names and attributes"),
             (waits.sync, "stable storage"),
-            (waits.rate_limit, "--bwlimit"),
+            (waits.rate_limit, "the rate limit"),
             (waits.outage, "outages"),
             (waits.not_scheduled, CPU),
         ]

@@ -116,6 +116,25 @@ fn rates_and_sockets_are_as_asked_or_refused_at_once() {
     assert!(!home.path("served/x-refused").exists());
 }
 
+/// A client that set no limit, or a higher one, gets no advice about its own.
+#[test]
+fn a_limit_of_the_server_is_named_as_the_servers() {
+    let home = home();
+    noise_file(&home, "served/from", 4_000_000, 1);
+    let serving = Serving::new(&home, &["--bwlimit", "2MB"]);
+    let (there, to) = (serving.at("from"), serving.at("to"));
+    for (flags, from, to, said) in [
+        (&[][..], "served/from", &*to, "Bottleneck: the rate limit of the server, "),
+        (&[], &there, "back", "Bottleneck: the rate limit of the server, "),
+        (&["--bwlimit=40MB"], "served/from", &to, "Raise --bwlimit of \"pump serve\" there."),
+        (&["--bwlimit=1MB"], "served/from", &to, "Throttled by --bwlimit."),
+        (&["--bwlimit=1MB"], &there, "back", "Throttled by --bwlimit."),
+    ] {
+        let copy = [&["copy", "--ticket-file", "ticket"], flags, &[from, to]].concat();
+        expect(&home.pump(&copy), 0, &[said], &format!("{copy:?}"));
+    }
+}
+
 #[test]
 fn a_server_for_one_session_ends_with_it() {
     let home = home();

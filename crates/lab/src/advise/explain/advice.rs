@@ -39,6 +39,7 @@ impl Advice {
 pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Report) -> Cause {
     match (limited_by, detail.why) {
         (_, Why::RateLimit) => Cause::RateLimit,
+        (_, Why::ServerLimit) => Cause::ServerLimit,
         (LimitedBy::Source | LimitedBy::Sink, Why::SharedDevice) => Cause::SharedDevice,
         (LimitedBy::Source | LimitedBy::Sink | LimitedBy::Sync, why) if why.is_group_limit() => {
             Cause::GroupLimit
@@ -226,6 +227,7 @@ fn is_direct(report: &Report) -> bool {
 fn without_flag(cause: Cause) -> &'static str {
     match cause {
         Cause::RateLimit => "Raise --bwlimit, or do without it",
+        Cause::ServerLimit => "Raise --bwlimit of \"pump serve\" there",
         Cause::SharedDevice => "Put the target on another device than the source",
         Cause::GroupLimit => "Raise that limit, or run the copy in another group",
         Cause::Pipe => "See what keeps that program: pump explain --pid of it",
@@ -385,6 +387,19 @@ mod tests {
             assert_eq!(advice.words, format!("{words} {percent} % of the time"));
             let idle = advise(cause, &Options::default(), &report(1, 64, 1), None, &[]);
             assert_eq!(idle.words, "Run it again when the machine is idle");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_raised_where_it_was_set() {
+        for (why, words) in [
+            (Why::RateLimit, "Raise --bwlimit, or do without it"),
+            (Why::ServerLimit, "Raise --bwlimit of \"pump serve\" there"),
+        ] {
+            let detail = LimitedDetail { why, ..LimitedDetail::default() };
+            let limited = report(1, 64, 1);
+            let cause = cause(LimitedBy::Source, &detail, &limited);
+            assert_eq!(advise(cause, &Options::default(), &limited, None, &[]).words, words);
         }
     }
 

@@ -11,6 +11,8 @@ use serde::Serialize;
 pub enum Cause {
     /// `--bwlimit`.
     RateLimit,
+    /// `--bwlimit` of the server.
+    ServerLimit,
     /// One device serves both ends.
     SharedDevice,
     /// The source's device.

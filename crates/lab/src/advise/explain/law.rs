@@ -261,7 +261,7 @@ pub(super) fn decide(
     let leads = prediction.next.1 >= LEAD_MIN * prediction.slowest_bytes_per_second;
     let by_parts = prediction.slowest.limit(told.0);
     // A limit that is set, and that was reached, needs no second witness.
-    let is_known = report.exit_status != 0 || detail.why == Why::RateLimit || detail.why.is_group_limit();
+    let is_known = report.exit_status != 0 || detail.why.is_rate_limit() || detail.why.is_group_limit();
     let agrees = by_parts == told.0 && (prediction.slowest != PartName::Chain || is_true);
     let lacks_evidence =
         is_partial && !is_true && seen.bytes_per_second < prediction.predicted_bytes_per_second;

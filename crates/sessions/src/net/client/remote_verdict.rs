@@ -33,6 +33,9 @@ const WAY_FRACTION: f64 = 0.1;
 const ANSWERS_FRACTION: f64 = 0.5;
 /// Names of the sender that take this part of the receiver's time explain it, where nothing else took as long.
 const NAMES_FRACTION: f64 = 0.25;
+/// The client's own limit is the cause where it explains this part of the time: a push waits for both limits in turns, at
+/// 1 MB/s of its own and 2 MB/s of the server for a third longer.
+const OWN_FRACTION: f64 = 0.7;
 /// A path that holds this part of what is asked for at a time would take more.
 const ASKED_FRACTION: f64 = 0.8;
 
@@ -287,12 +290,30 @@ fn waits_for_answers(report: &Report) -> bool {
     trips as f64 * way_us as f64 * 1e3 >= ANSWERS_FRACTION * report.elapsed_ns.max(1) as f64
 }
 
-/// Where two sides wait for each other, the side that can still report names the other one.
-pub(crate) fn with_peer(mut report: Report, host: &str) -> Report {
-    if report.limited_detail.why == Why::Peer {
-        report.limited_detail.host = host.into();
+/// What only the client knows: which side is the peer, where two wait for each other, and its own limit of the rate.
+/// A limit that its own does not explain is the server's.
+pub(crate) fn seen_by_client(mut report: Report, peer: &str, own_limit: Option<u64>) -> Report {
+    let explains = |limit| held_by_limit_ns(&report, limit) as f64 >= OWN_FRACTION * held_ns(&report);
+    let why = report.limited_detail.why;
+    if why == Why::RateLimit && !own_limit.is_some_and(explains) {
+        report.limited_detail.why = Why::ServerLimit;
+    }
+    if matches!(report.limited_detail.why, Why::Peer | Why::ServerLimit) {
+        report.limited_detail.host = peer.into();
     }
     report
+}
+
+/// The longest that a limit of so many bytes per second holds a lane back: one that waits for two limits waits longer.
+fn held_by_limit_ns(report: &Report, limit: u64) -> u64 {
+    (u128::from(report.bytes_moved) * 1_000_000_000 / u128::from(limit.max(1))) as u64
+}
+
+/// How long limits held a lane back.
+fn held_ns(report: &Report) -> f64 {
+    let LimitedDetail { waited_ns, of_ns, .. } = report.limited_detail;
+    let of_elapsed = report.elapsed_ns as f64 * waited_ns as f64 / of_ns.max(1) as f64;
+    of_elapsed.min(waited_ns as f64)
 }
 
 /// Whether the way there and back, once for all that is asked for at a time, takes a notable part of the time; if not,

@@ -22,7 +22,7 @@ use super::teller::{Closing, Teller, report_notices};
 use super::{charged_places, why_lost, with_places};
 use crate::net::client::client_session::ClientSession;
 use crate::net::client::remote_copy::{Events, LastSession, RemoteCopy, SessionStart};
-use crate::net::client::remote_verdict::{merge_reports, with_peer};
+use crate::net::client::remote_verdict::{merge_reports, seen_by_client};
 use crate::net::client::session_pools::SessionPools;
 use crate::net::server::control::{Follows, Outbox};
 use crate::place::{Place, Remote};
@@ -104,7 +104,8 @@ impl RemoteCopy {
                 (Err(fault), None) => Err(fault.problem(&to.to_string())),
             };
             let counted = report.map(|report| {
-                let report = with_peer(merge_reports(with_places(report, to), &gave), "receiver");
+                let report = merge_reports(with_places(report, to), &gave);
+                let report = seen_by_client(report, "receiver", self.options.tuning.bytes_per_second);
                 writing.with_round_trips(Report { cpu_remote: Some(report.cpu), ..report })
             });
             Ok((counted, talked))

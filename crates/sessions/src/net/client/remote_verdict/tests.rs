@@ -96,6 +96,23 @@ fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
     }
 }
 
+/// 100 MB in a second: the client's own limit explains the wait, or the server has one.
+#[test]
+fn a_limit_of_the_server_is_not_the_clients() {
+    let held = given([20, 10, 20, 20, 900, 60], path(900, 0, 0));
+    for (what, own_limit, host, why) in [
+        ("none of the client's", None, "receiver", Why::ServerLimit),
+        ("the client's", Some(100_000_000), "sender", Why::RateLimit),
+        ("the server's is lower", Some(200_000_000), "receiver", Why::ServerLimit),
+    ] {
+        let seen = seen_by_client(merge_reports(waiting(), &held), "receiver", own_limit);
+        let LimitedDetail { host: got_host, why: got, .. } = &seen.limited_detail;
+        assert_eq!((got_host.as_str(), *got), (host, why), "{what}");
+    }
+    let stopped = merge_reports(waiting(), &given([20, 10, 20, 20, 0, 60], path(50, 0, 0)));
+    assert_eq!(seen_by_client(stopped, "sender", None).limited_detail.host, "sender");
+}
+
 /// A sender without a CPU waits wherever it is: its times say nothing of its disk or of the path.
 #[test]
 fn a_sender_that_gets_no_cpu_is_the_cause() {
