@@ -386,9 +386,9 @@ pub struct ExplainedLine<'a> {
     pub shared_device: bool,
     /// The slowest part.
     pub slowest_part: Option<PartName>,
-    /// The next one.
+    /// The part that limits next; null where nothing was found, or others used the CPUs.
     pub next_part: Option<PartName>,
-    /// Its bandwidth.
+    /// Its bandwidth, measured alone.
     pub next_part_bytes_per_second: Option<f64>,
     /// Against what the advice is.
     pub advice_cause: Cause,

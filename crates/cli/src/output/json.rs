@@ -154,13 +154,13 @@ pub fn explained(explained: &Explained) -> String {
         ..explained.report.clone()
     };
     let advice = Some(explained.advice.words.as_str());
-    let explained = Some(of_parts(explained));
+    let explained = Some(of_parts(explained, &report));
     line(&EventLine::Report(ReportLine { build: version::build(), report: &report, advice, explained }))
 }
 
-fn of_parts(explained: &Explained) -> ExplainedLine<'_> {
+fn of_parts<'a>(explained: &'a Explained, found: &Report) -> ExplainedLine<'a> {
     let (advice, prediction) = (&explained.advice, explained.prediction.as_ref());
-    let next = prediction.map(|it| it.next);
+    let next = prediction.and_then(|it| it.next_limit(found));
     let (speed, cost) =
         (prediction.and_then(|it| it.speed_interval), prediction.and_then(|it| it.cost_interval));
     let stored = prediction.map(|it| &it.stored);

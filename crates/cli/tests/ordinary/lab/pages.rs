@@ -96,7 +96,7 @@ fn a_file_that_has_rows_of_another_study_is_named_before_a_run() {
     }
     let run = home.pump(&["lab", "rerun", "rows.jsonl", "--out", "again.jsonl"]);
     expect(&run, 0, &["tiny: 4 runs", "other: 4 runs"], "both again");
-    assert!(!run.err.contains("another study"), "{}", run.err);
+    assert!(!run.err.contains("rows of another study"), "{}", run.err);
 }
 
 /// Nobody ever writes to it.

@@ -90,7 +90,7 @@ pub(super) fn advise(
     let tried: Vec<&str> = gains.iter().map(|gain| gain.flag.as_str()).collect();
     let tried =
         if tried.is_empty() { String::new() } else { format!(" ({} tried: no gain)", tried.join(" and ")) };
-    let next = prediction.map(|prediction| prediction.next).map_or(String::new(), |(part, speed)| {
+    let next = prediction.and_then(|it| it.next_limit(report)).map_or(String::new(), |(part, speed)| {
         format!(". The next limit would be {}, at {}", part.limit_words(), rate_words(speed))
     });
     Advice { cause, words: format!("{words}{tried}{next}"), flag, gain: None }

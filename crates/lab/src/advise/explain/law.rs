@@ -39,8 +39,10 @@ pub struct Prediction {
     pub slowest: PartName,
     /// Its bandwidth, without what it takes to begin and to end.
     pub slowest_bytes_per_second: f64,
-    /// The next one, and its bandwidth.
-    pub next: (PartName, f64),
+    /// Bandwidth of the next one.
+    pub next_bytes_per_second: f64,
+    /// The parts that are not joint, each as it was measured alone.
+    pub(super) alone: Vec<(PartName, f64)>,
     /// One device serves both ends.
     pub shared_device: bool,
     /// All of it as text, with its digest.
@@ -52,6 +54,16 @@ impl Prediction {
     pub(super) fn wide_times(&self) -> Option<f64> {
         let times = self.speed_interval.map(|it| it.high / it.low.max(f64::MIN_POSITIVE));
         times.filter(|times| *times > interval::WIDE_MIN)
+    }
+
+    /// The part that limits when what was found no longer does: the slowest of all others, as it was measured alone.
+    /// `None` where nothing was found, where others used the CPUs, and of a part that alone was slower than the copy.
+    pub fn next_limit(&self, found: &Report) -> Option<(PartName, f64)> {
+        let (limit, why) = (found.limited_by, found.limited_detail.why);
+        let is_unclear =
+            matches!(limit, LimitedBy::Balanced | LimitedBy::Unknown) || why == Why::NotScheduled;
+        let next = *self.alone.iter().find(|(name, _)| !name.is_found(limit, why))?;
+        (!is_unclear && next.1 >= moved_bytes_per_s(found)).then_some(next)
     }
 }
 
@@ -96,10 +108,12 @@ fn predict(parts: &[Part], ends: &CopyEnds) -> Option<Prediction> {
     let whole = whole(&names, ends).and_then(|name| parts.iter().find(|part| part.name == name));
     let shared_device = whole.is_some_and(|whole| whole.name == PartName::Together);
     let ns_per_byte = whole.map_or_else(|| costs(parts, ends), |whole| whole.cpu_ns_per_byte);
-    let mut speeds = apart(parts, shared_device, ends);
     // What the pump does in one thread; a copy between hosts has one at each.
     let threads = if ends.is_remote() { 2 } else { 1 };
-    speeds.push((PartName::Pump, cpu_bytes_per_s(ends.cpus.min(threads), ns_per_byte)));
+    let mut alone = apart(parts, ends);
+    alone.push((PartName::Pump, cpu_bytes_per_s(ends.cpus.min(threads), ns_per_byte)));
+    let is_in_joint = |name| shared_device && matches!(name, PartName::Source | PartName::Sink);
+    let mut speeds: Vec<_> = alone.iter().copied().filter(|it| !is_in_joint(it.0)).collect();
     if let Some(whole) = whole {
         settle_whole(&mut speeds, whole);
     }
@@ -117,18 +131,18 @@ fn predict(parts: &[Part], ends: &CopyEnds) -> Option<Prediction> {
         rounds: 1,
         slowest,
         slowest_bytes_per_second: speed,
-        next,
+        next_bytes_per_second: next.1,
+        alone: bottlenecks(alone),
         shared_device,
         stored: StoredPrediction::default(),
     })
 }
 
 /// The parts that are parts of the law, each by itself, without the pump.
-fn apart(parts: &[Part], shared_device: bool, ends: &CopyEnds) -> Vec<(PartName, f64)> {
+fn apart(parts: &[Part], ends: &CopyEnds) -> Vec<(PartName, f64)> {
     let hidden = remote_end(parts, ends);
     let mut speeds: Vec<(PartName, f64)> = parts
         .iter()
-        .filter(|part| !(shared_device && matches!(part.name, PartName::Source | PartName::Sink)))
         .filter(|part| part.name != PartName::Pump && !part.name.is_joint())
         .filter(|part| hidden.is_none_or(|hidden| part.name != hidden.name))
         .map(|part| match (part.name, hidden) {
@@ -258,7 +272,7 @@ pub(super) fn decide(
     let is_clear = fraction >= CLEAR_FRACTION && !matches!(told.0, LimitedBy::Balanced | LimitedBy::Unknown);
     let Some(prediction) = prediction else { return told };
     let is_true = seen.error_percent.is_some_and(|error| error <= ERROR_MAX_PERCENT);
-    let leads = prediction.next.1 >= LEAD_MIN * prediction.slowest_bytes_per_second;
+    let leads = prediction.next_bytes_per_second >= LEAD_MIN * prediction.slowest_bytes_per_second;
     let by_parts = prediction.slowest.limit(told.0);
     // A limit that is set, and that was reached, needs no second witness.
     let is_known = report.exit_status != 0 || detail.why.is_rate_limit() || detail.why.is_group_limit();
@@ -435,9 +449,53 @@ mod tests {
             let ends = CopyEnds { source: ends.0, sink: ends.1, ..CopyEnds::for_tests() };
             let got = predict(&parts, &ends).expect("there are parts");
             assert_eq!(got.slowest, slowest, "{what}: {got:?}");
-            assert!(got.next.1 > 400e6, "{what}: {got:?}");
+            assert!(got.next_bytes_per_second > 400e6, "{what}: {got:?}");
             assert!(!is_partial(&parts, &ends), "{what}");
             assert!(is_partial(&parts[..2], &ends), "{what}");
+        }
+    }
+
+    /// The name and the figure of one part, which is not what limits.
+    #[test]
+    fn the_next_limit_is_the_slowest_part_that_was_not_found() {
+        use LimitedBy::{Balanced, Cpu, Network, Sink, Source, Sync, Unknown};
+        use PartName::{Pump, Together};
+        let parts = [
+            part(Pump, 1e5, 0.02),
+            part(PartName::Source, 2000.0, 0.1),
+            part(PartName::Sink, 1500.0, 0.2),
+            part(Together, 900.0, 0.3),
+        ];
+        let shared = predict(&parts, &CopyEnds { source: End::File(9), ..CopyEnds::for_tests() });
+        let shared = shared.expect("there are parts");
+        let chain = [&parts[..3], &[part(PartName::Chain, 1600.0, 0.25)]].concat();
+        let chain = predict(&chain, &CopyEnds { source: End::File(9), ..CopyEnds::for_tests() });
+        let chain = chain.expect("there are parts");
+        for (what, prediction, limit, why, mb_per_s, expected) in [
+            ("one disk", &shared, Sink, Why::SharedDevice, 880, Some((PartName::Sink, 1500.0))),
+            ("a limit", &shared, Source, Why::RateLimit, 10, Some((PartName::Sink, 1500.0))),
+            (
+                "a limit of the server",
+                &shared,
+                Source,
+                Why::ServerLimit,
+                1490,
+                Some((PartName::Sink, 1500.0)),
+            ),
+            ("the target", &chain, Sink, Why::Device, 1400, Some((PartName::Source, 2000.0))),
+            ("the target's syncs", &chain, Sync, Why::StableStorage, 1400, Some((PartName::Source, 2000.0))),
+            ("the source", &chain, Source, Why::Device, 1400, Some((PartName::Sink, 1500.0))),
+            ("a part that is slower", &chain, Source, Why::Device, 1550, None),
+            ("the CPU", &chain, Cpu, Why::Copying, 1400, Some((PartName::Sink, 1500.0))),
+            ("others' CPU", &chain, Cpu, Why::NotScheduled, 700, None),
+            ("two parts", &chain, Balanced, Why::EqualStages, 1400, None),
+            ("nothing", &chain, Unknown, Why::RunsDisagree, 700, None),
+            ("a path", &chain, Network, Why::CongestionWindow, 100, Some((PartName::Sink, 1500.0))),
+        ] {
+            let mut found = report(limit, mb_per_s, 90);
+            found.limited_detail.why = why;
+            let got = prediction.next_limit(&found).map(|(name, speed)| (name, (speed / 1e6).round()));
+            assert_eq!(got, expected, "{what}: {:?}", prediction.alone);
         }
     }
 
@@ -449,7 +507,8 @@ mod tests {
             predicted_ns_per_byte: 0.1,
             slowest: PartName::Sink,
             slowest_bytes_per_second: 1000e6,
-            next: (PartName::Source, next),
+            next_bytes_per_second: next,
+            alone: Vec::new(),
             shared_device: false,
             speed_interval: None,
             cost_interval: None,

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how it is run, what parts allow together.
 
-use datapump::{LimitedBy, Report};
+use datapump::{LimitedBy, Report, Why};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -46,6 +46,22 @@ impl PartName {
             PartName::Local => LimitedBy::Cpu,
             // No part alone is as slow; the copy knows what it waited for.
             PartName::Chain => by_copy,
+        }
+    }
+
+    /// Whether this part is what was found, or has it in it.
+    pub(super) fn is_found(self, limit: LimitedBy, why: Why) -> bool {
+        match self {
+            // The device that both ends share is none of them.
+            PartName::Source => {
+                limit == LimitedBy::Source && !why.is_rate_limit() && why != Why::SharedDevice
+            }
+            PartName::Sink => matches!(limit, LimitedBy::Sink | LimitedBy::Sync) && why != Why::SharedDevice,
+            PartName::RateLimit => why == Why::RateLimit,
+            PartName::Network => limit == LimitedBy::Network,
+            PartName::Pump => limit == LimitedBy::Cpu,
+            PartName::Local => matches!(limit, LimitedBy::Cpu | LimitedBy::Network),
+            PartName::Together | PartName::Chain => true,
         }
     }
 
