@@ -68,6 +68,26 @@ fn is_stored(report: &Value) {
     assert!(report["rounds"] == rounds && rounds >= 3, "{report}");
 }
 
+/// What was just written is in the page cache, and no device serves that end.
+#[test]
+fn a_source_in_the_page_cache_is_called_one() {
+    let home = Home::new();
+    noise_file(&home, "source", 5_000_000, 1);
+    let run = home.pump(&["explain", "source", "new"]);
+    expect(
+        &run,
+        0,
+        &["the source alone, from the page cache: ", "the source (from the page cache) "],
+        "cached",
+    );
+    for device in ["the device that serves both ends", "One device serves both ends"] {
+        assert!(!format!("{run:?}").contains(device), "{run:?}");
+    }
+    let report = explained(&home, &["source", "other"], 0);
+    assert_eq!(parts(&report), ["pump", "source", "sink", "chain"], "{report}");
+    assert_eq!(report["parts"][1]["cached"], true, "{report}");
+}
+
 /// The line before the copy has the digest that the report has after it.
 #[test]
 fn the_prediction_is_told_before_the_copy_with_its_digest() {

@@ -19,7 +19,7 @@ mod way;
 
 pub use above::{PathAbove, make_above};
 pub use attribute_holder::{AttributeHolder, handed_down, xattr_names_at};
-pub use file_calls::FileCalls;
+pub use file_calls::{FileCalls, is_cached};
 pub use names::DirEntry;
 pub(crate) use os::retried;
 pub use os::{

@@ -6,6 +6,12 @@ use datapump_engine::{Errno, Handle};
 
 use super::{Meta, Outcome, Room, os, sim};
 
+/// Whether a file counts as cached: more than half of it is in the page cache, so that a buffered read takes most of it
+/// from memory. `None` where the system does not report it.
+pub fn is_cached(fraction: Option<f64>) -> bool {
+    fraction.is_some_and(|fraction| fraction > 0.5)
+}
+
 /// Calls on an open file besides reading and writing.
 pub trait FileCalls {
     /// What the open file is.

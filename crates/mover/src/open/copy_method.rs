@@ -7,6 +7,7 @@
 //! Must not know: paths, how the ways are performed.
 
 use crate::setup::options::{Choice, Options, Sync};
+use datapump_files::disk::is_cached;
 
 /// Below this a direct request costs more than it saves.
 const DIRECT_MIN_BYTES: u64 = 1 << 20;
@@ -14,8 +15,6 @@ const DIRECT_MIN_BYTES: u64 = 1 << 20;
 const DIRECT_WRITE_WARM_MIN_BYTES: u64 = 4 << 20;
 /// Up to this size one in-kernel call beats everything, cached or not.
 const IN_KERNEL_MAX_BYTES: u64 = 64 << 10;
-/// A source with more than this fraction in the page cache counts as cached.
-const WARM_FRACTION: f64 = 0.5;
 
 /// Facts about a file before its copy begins.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +82,7 @@ pub fn decide(facts: &Facts, options: &Options) -> How {
 /// The method for a target that takes bytes in order: never in the kernel, never a direct write, since the kernel would
 /// split it.
 fn method_in_order(facts: &Facts, options: &Options) -> How {
-    let warm = facts.cached.is_some_and(|fraction| fraction > WARM_FRACTION);
+    let warm = is_cached(facts.cached);
     let source_direct = match options.tuning.direct {
         Choice::Always => true,
         Choice::Never => false,
@@ -97,7 +96,7 @@ fn method_in_order(facts: &Facts, options: &Options) -> How {
 fn method_for_files(facts: &Facts, options: &Options, in_kernel_possible: bool) -> How {
     let in_kernel = |why| How { in_kernel: true, ..How::buffered(why) };
     let size = facts.size_bytes;
-    let warm = facts.cached.is_some_and(|fraction| fraction > WARM_FRACTION);
+    let warm = is_cached(facts.cached);
     let synced = options.durability.sync != Sync::None && facts.synced_alone;
     if in_kernel_possible && size <= IN_KERNEL_MAX_BYTES {
         return in_kernel("small: one in-kernel copy");

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use datapump::Place;
-use datapump_files::disk::kind;
+use datapump::{Choice, Place};
+use datapump_engine::Handle;
+use datapump_files::disk::{FileCalls, is_cached, kind};
 
 use super::Case;
 use super::part::PartName;
@@ -50,6 +51,8 @@ pub(super) enum End {
 pub(super) struct CopyEnds {
     pub(super) source: End,
     pub(super) sink: End,
+    /// The source is in the page cache, and is read from there.
+    pub(super) is_cached: bool,
     /// One disk here serves both.
     pub(super) is_shared: bool,
     /// The disk that is written to. What is only read leaves nothing to wait for.
@@ -75,7 +78,11 @@ impl CopyEnds {
             _ => None,
         };
         let (from, to) = (disk(source, case.sources.first()), disk(sink, Some(&case.target)));
-        let is_shared = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
+        let is_cached = matches!(source, End::File(_))
+            && case.options.tuning.direct != Choice::Always
+            && case.sources.first().is_some_and(is_source_cached);
+        let is_one_disk = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
+        let is_shared = is_one_disk && !is_cached;
         let copy_bytes = match (source, case.sources.first()) {
             (End::File(bytes), _) => Some(bytes),
             (End::Empty, Some(Place::Path(path))) if !size_may_lie(path) => Some(0),
@@ -83,13 +90,15 @@ impl CopyEnds {
             _ => None,
         };
         let commits_slowly = Cell::new(false);
-        CopyEnds { source, sink, is_shared, disk: to, commits_slowly, cpus: host::cpus(), copy_bytes }
+        let cpus = host::cpus();
+        CopyEnds { source, sink, is_cached, is_shared, disk: to, commits_slowly, cpus, copy_bytes }
     }
 
     #[cfg(test)]
     pub(super) fn for_tests() -> CopyEnds {
         let (source, sink, commits_slowly) = (End::Once, End::File(0), Cell::new(false));
-        CopyEnds { source, sink, is_shared: false, disk: None, commits_slowly, cpus: 2, copy_bytes: None }
+        let (is_cached, is_shared, disk, cpus, copy_bytes) = (false, false, None, 2, None);
+        CopyEnds { source, sink, is_cached, is_shared, disk, commits_slowly, cpus, copy_bytes }
     }
 
     /// The copy goes over a network, and this host reads.
@@ -175,6 +184,13 @@ fn source_of(place: &Place) -> End {
     }
 }
 
+fn is_source_cached(place: &Place) -> bool {
+    let Place::Path(path) = place else { return false };
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    let bytes = file.metadata().map_or(0, |meta| meta.len());
+    is_cached(Handle::Os(file).cached_fraction(bytes))
+}
+
 fn sink_of(place: &Place) -> End {
     match place {
         Place::Null { .. } => End::Null,
@@ -205,6 +221,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, mpsc};
 
+    use datapump::Options;
+
     #[test]
     fn ends_are_told_apart() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -229,10 +247,14 @@ mod tests {
             stop: Arc::default(),
         };
         let case = |target| from(&file, target);
-        assert!(
-            CopyEnds::from_case(&case(path(&folder.path().join("a/b")))).is_shared
-                || QuietDisk::containing(folder.path()).is_err()
-        );
+        // Direct reads take nothing from the page cache, which has what was just written.
+        for (direct, is_cached) in [(Choice::Auto, true), (Choice::Always, false)] {
+            let options = Options::default().with(|it| it.tuning.direct = direct);
+            let ends = CopyEnds::from_case(&Case { options, ..case(path(&folder.path().join("a/b"))) });
+            assert_eq!(ends.is_cached, is_cached, "{direct:?}");
+            let has_disk = QuietDisk::containing(folder.path()).is_ok();
+            assert_eq!(ends.is_shared, has_disk && !is_cached, "{direct:?}");
+        }
         assert!(!CopyEnds::from_case(&case(Place::Stream)).is_shared);
         assert_eq!(CopyEnds::from_case(&case(Place::Stream)).bytes(), Some(5));
         assert!(CopyEnds::from_case(&case(Place::Stream)).disk.is_none(), "nothing is removed there");

@@ -27,8 +27,8 @@ pub(super) fn alone(part: &Part) -> String {
         PartName::Pump => format!("{:.0} ns a request", part.ns_per_request),
         _ => rate_words(part.bytes_per_second),
     };
-    let alone = part.name.alone_words();
-    format!("{name}{alone}: {speed}{cost}")
+    let (alone, from) = (part.name.alone_words(), if part.cached { ", from the page cache" } else { "" });
+    format!("{name}{alone}{from}: {speed}{cost}")
 }
 
 /// What a byte costs, unless so few were moved that it is the cost of all the rest, or none.
@@ -216,7 +216,7 @@ fn wide(prediction: &Prediction) -> String {
 fn why_faster(explained: &Explained, case: &Case) -> String {
     let (report, is_stored) = (&explained.report, case.is_stored());
     let reads_memory = !["both", "source"].contains(&report.direct.got.as_str());
-    let has_source = explained.parts.iter().any(|part| part.name == PartName::Source);
+    let has_source = explained.parts.iter().any(|part| part.name == PartName::Source && !part.cached);
     let why = if is_stored && report.elapsed_ns < SHORT_NS {
         "a copy this short may end in buffers that a longer one fills"
     } else if is_stored && case.options.durability.sync == Sync::None {
@@ -230,11 +230,13 @@ fn why_faster(explained: &Explained, case: &Case) -> String {
 }
 
 fn parts(explained: &Explained) -> String {
-    let told = |part: &Part| format!("{} {}", part.name.words(), rate_words(part.bytes_per_second));
+    let from = |part: &Part| if part.cached { " (from the page cache)" } else { "" };
+    let words =
+        |part: &Part| format!("{}{} {}", part.name.words(), from(part), rate_words(part.bytes_per_second));
     let moving = explained.parts.iter().filter(|part| part.name != PartName::Pump);
     let (joint, alone): (Vec<&Part>, Vec<&Part>) = moving.partition(|part| part.name.is_joint());
-    let said: Vec<String> = alone.into_iter().map(told).collect();
-    let joint = joint.first().map_or(String::new(), |part| format!("; {}", told(part)));
+    let said: Vec<String> = alone.into_iter().map(words).collect();
+    let joint = joint.first().map_or(String::new(), |part| format!("; {}", words(part)));
     if said.is_empty() { String::new() } else { format!("Each part alone: {}{joint}.", said.join(", ")) }
 }
 
@@ -309,6 +311,11 @@ mod tests {
         let said = paragraph(&explained, &file);
         assert!(said.starts_with("The copy ran at 858 MiB/s, limited by the CPU. "), "{said}");
         assert!(!said.contains("the pump itself") && !said.contains("its own line"), "{said}");
+        let cached = Part { cached: true, ..part(PartName::Source, 993.0) };
+        assert_eq!(alone(&cached), "the source alone, from the page cache: 947 MiB/s");
+        let from_cache = Explained { parts: vec![cached], ..explained.clone() };
+        let said = paragraph(&from_cache, &file);
+        assert!(said.contains("Each part alone: the source (from the page cache) 947 MiB/s."), "{said}");
         let null = case(Place::Null { bytes: Some(1), fill: Fill::Zero }, Sync::End);
         assert!(paragraph(&explained, &null).starts_with("The copy took 0 ns a request, limited"), "{said}");
     }

@@ -127,6 +127,8 @@ pub struct Part {
     pub fixed_ns: f64,
     /// CPU time of both hosts for each byte, the pump's own contained.
     pub cpu_ns_per_byte: f64,
+    /// The source was read from the page cache.
+    pub cached: bool,
     /// Time for each request.
     #[serde(skip)]
     pub(super) ns_per_request: f64,
@@ -139,7 +141,7 @@ impl Part {
     pub(super) fn new(name: PartName) -> Part {
         let (bytes, elapsed_ns) = (0, 0);
         let (bytes_per_second, fixed_ns, cpu_ns_per_byte, ns_per_request) = (0.0, 0.0, 0.0, 0.0);
-        let on_one_machine = false;
+        let (cached, on_one_machine) = (false, false);
         Part {
             name,
             bytes,
@@ -147,6 +149,7 @@ impl Part {
             bytes_per_second,
             fixed_ns,
             cpu_ns_per_byte,
+            cached,
             ns_per_request,
             on_one_machine,
         }

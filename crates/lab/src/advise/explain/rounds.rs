@@ -340,6 +340,8 @@ fn settle(measured: &mut MeasuredRounds, tracks: Vec<Track>, bench: &Bench<'_>, 
     measured.rounds = (0..count).map(of_round).collect();
     measured.parts =
         by_track.iter().filter_map(|parts| Part::mean(&parts.iter().collect::<Vec<_>>())).collect();
+    let source = measured.parts.iter_mut().filter(|part| part.name == PartName::Source);
+    source.for_each(|part| part.cached = bench.ends.is_cached);
 }
 
 #[cfg(test)]
