@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use datapump::{Class, Operation, Problem};
-use datapump_files::devices::control_groups::{ControlGroups, CpuQuota};
+use datapump_files::devices::control_groups::{ControlGroups, CpuQuota, MemoryWait};
 
 mod advice;
 mod connections;
@@ -84,9 +84,15 @@ struct Watcher {
     delays: Delays,
     connections: Option<Connections>,
     sockets: KnownSockets,
-    /// The control groups of each process, and what their quotas held back since it was seen there.
-    groups: BTreeMap<u32, (ControlGroups, CpuQuota)>,
+    groups: BTreeMap<u32, SeenGroups>,
     missing: BTreeSet<String>,
+}
+
+/// The control groups of a process, and what their limits held back since it was seen there.
+struct SeenGroups {
+    groups: ControlGroups,
+    quota: CpuQuota,
+    memory: MemoryWait,
 }
 
 fn state_of(pid: u32) -> Option<parse::Stat> {
@@ -199,10 +205,10 @@ impl Watcher {
     /// A process may be moved to other groups. One that has ended has none any more.
     fn note_groups(&mut self, pid: u32) {
         let groups = ControlGroups::of_process(pid);
-        let is_known = self.groups.get(&pid).is_some_and(|(known, _)| *known == groups);
+        let is_known = self.groups.get(&pid).is_some_and(|known| known.groups == groups);
         if !is_known && groups != ControlGroups::default() {
-            let quota = groups.begin_quota();
-            self.groups.insert(pid, (groups, quota));
+            let (quota, memory) = (groups.begin_quota(), groups.begin_memory_wait());
+            self.groups.insert(pid, SeenGroups { groups, quota, memory });
         }
     }
 
@@ -286,10 +292,11 @@ impl Watcher {
             let (source, sink) = (has(Role::Source), has(Role::Sink));
             let users = files.iter().filter(|it| it.device.as_ref() == Some(&number));
             let users: BTreeSet<u32> = users.map(|it| it.pid).collect();
-            let groups = users.iter().filter_map(|pid| self.groups.get(pid)).map(|(groups, _)| groups);
+            let groups = users.iter().filter_map(|pid| self.groups.get(pid)).map(|seen| &seen.groups);
             let groups = ControlGroups::joined(groups);
             watched::WatchedDevice { source, sink, ..self.devices.device(&number, &groups) }
         });
+        let memory = self.groups.values().filter_map(|seen| seen.memory.held()).max_by_key(|held| held.ns);
         Watched {
             pid: self.pid,
             command: self.command,
@@ -304,7 +311,9 @@ impl Watcher {
             devices: devices.collect(),
             files,
             connections: self.connections.as_ref().map(Connections::list).unwrap_or_default(),
-            throttled_ns: self.groups.values().map(|(_, quota)| quota.held_ns()).max().unwrap_or(0),
+            throttled_ns: self.groups.values().map(|seen| seen.quota.held_ns()).max().unwrap_or(0),
+            memory_held_ns: memory.as_ref().map_or(0, |held| held.ns),
+            memory_limit: memory.map(|held| held.limit.to_string()),
             could_not_read: missing.into_iter().collect(),
         }
     }

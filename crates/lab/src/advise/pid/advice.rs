@@ -18,6 +18,8 @@ const TABLE: &[(LimitedBy, &str, Option<Why>, &str)] = &[
         Some(Why::CgroupLimit),
         "a control group limits reads from this device: raise that limit, or run it in another group",
     ),
+    (LimitedBy::Source, "", Some(Why::MemoryLimit), MEMORY_LIMIT),
+    (LimitedBy::Sink, "", Some(Why::MemoryLimit), MEMORY_LIMIT),
     (
         LimitedBy::Source,
         "",
@@ -137,6 +139,8 @@ const TABLE: &[(LimitedBy, &str, Option<Why>, &str)] = &[
     (LimitedBy::Balanced, "", None, "it does one thing after the other: overlap them, as pump copy does"),
 ];
 
+const MEMORY_LIMIT: &str =
+    "a control group limits its memory, page cache included: raise that limit, or run it in another group";
 /// Nothing was found out, and there is nothing left to watch.
 pub const ENDED: &str = "it has ended: watch the next one from its start, or copy by pump explain SRC DST";
 /// Nothing moves, and nothing is waited for.

@@ -144,6 +144,12 @@ fn evidence(watched: &Watched, verdict: &Verdict) -> Vec<String> {
     if watched.throttled_ns > 0 {
         lines.push(format!("its CPU quota held it back for {}", seconds(watched.throttled_ns)));
     }
+    if let Some(limit) = &watched.memory_limit {
+        let held = seconds(watched.memory_held_ns);
+        lines.push(format!(
+            "the limit of its control group for memory ({limit}) held threads back for {held}"
+        ));
+    }
     lines
 }
 

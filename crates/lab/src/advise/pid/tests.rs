@@ -422,6 +422,34 @@ fn a_limit_that_was_reached_is_named_whoever_keeps_to_it() {
     );
 }
 
+/// At its group's limit for memory a write, and a read, waits until other pages were reclaimed.
+#[test]
+fn a_limit_for_memory_is_named_where_it_explains_the_wait() {
+    use Doing::*;
+    let of = |watched: Watched, held_ns| {
+        let memory_limit = (held_ns > 0).then(|| "64.0 MiB, /sys/fs/cgroup/a/memory.max".into());
+        Watched { memory_held_ns: held_ns, memory_limit, ..watched }
+    };
+    let sink = WatchedDevice { source: false, sink: true, writes: 9, write_bytes: 90 << 20, ..disk() };
+    let written = || with_device(&[(Sink, 90), (Source, 5)], sink.clone());
+    check(vec![
+        ("writes", of(written(), S / 2), "sink", "write", "memory limit"),
+        ("a few stalls", of(written(), S / 10), "sink", "write", "device"),
+        ("reads", of(with_device(&[(Source, 90)], disk()), S / 2), "source", "read", "memory limit"),
+        ("nowhere that is known", of(alone(&[(Other, 99)]), S / 2), "sink", "write", "memory limit"),
+        ("a pipe", of(alone(&[(PipeIn, 90)]), S / 2), "source", "read", "pipe"),
+    ]);
+    let held = of(written(), S / 2);
+    let text = paragraph(&held, &verdict(&held));
+    for words in [
+        "(memory limit: 64.0 MiB, /sys/fs/cgroup/a/memory.max)",
+        "held threads back for 0.5 s",
+        "try: a control",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
 /// `pump serve` with pipes, as of a supervisor, and no client.
 #[test]
 fn a_server_without_clients_is_idle() {

@@ -35,6 +35,8 @@ const WINDOW_FRACTION: f64 = 0.5;
 const QUOTA_FRACTION: f64 = 0.2;
 /// A limit of a rate that was given is reached at this part of it.
 const LIMIT_FRACTION: f64 = 0.8;
+/// Stalls for memory that last this part of a wait for a disk are its cause, as in the report of a copy.
+const MEMORY_FRACTION: f64 = 0.25;
 /// A process that sleeps and moves fewer bytes than this is not held back by a rate: a shell that starts a program now
 /// and then moves some, too.
 const SLEEPER_BYTES_MIN: u64 = 16 << 10;
@@ -80,6 +82,7 @@ pub fn verdict(watched: &Watched) -> Verdict {
     let (host, stage, why) = (found.host.into(), found.stage.into(), found.why);
     let setting = match why {
         Why::CgroupLimit => limit_set(watched, &found),
+        Why::MemoryLimit => watched.memory_limit.clone().unwrap_or_default(),
         Why::RateLimit => rate_limit(watched).and_then(|it| it.rate_limit.clone()).unwrap_or_default(),
         _ => String::new(),
     };
@@ -157,13 +160,16 @@ fn cause(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     }
 }
 
-/// The cause behind a wait for others: a limit that the process was given, to which the other host may keep, or no client.
+/// The cause behind a wait: for a disk its control group's limit for memory; for others a limit that the process was given,
+/// to which the other host may keep, or no client.
 fn behind(watched: &Watched, found: Candidate, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     let is_wait = matches!(
         (found.limited_by, found.why),
         (LimitedBy::Network, _) | (LimitedBy::Unknown, Why::NoStage | Why::NothingMoved) | (_, Why::Pipe)
     );
-    if is_wait && rate_limit(watched).is_some_and(|it| reaches_its_limit(watched, it)) {
+    if let Some(held) = memory_held(watched, &found) {
+        held
+    } else if is_wait && rate_limit(watched).is_some_and(|it| reaches_its_limit(watched, it)) {
         let waits = ["sleep", "network_in", "network_out", "poll", "queue"].map(|name| shares[name]);
         let share = waits.into_iter().fold(0.0, f64::max);
         throttled(share)
@@ -171,6 +177,25 @@ fn behind(watched: &Watched, found: Candidate, shares: &BTreeMap<&'static str, f
         unknown(Why::Idle)
     } else {
         found
+    }
+}
+
+/// The limit for memory, if its stalls explain a wait for a disk, or for nothing that is known.
+fn memory_held(watched: &Watched, found: &Candidate) -> Option<Candidate> {
+    let held = watched.memory_held_ns as f64 / watched.elapsed_ns.max(1) as f64;
+    let is_disk = matches!(found.limited_by, LimitedBy::Source | LimitedBy::Sink)
+        // Synced bytes go to the disk in any case.
+        && matches!(found.why, Why::Device | Why::SharedDevice | Why::RoundTrips);
+    match (found.limited_by, found.why) {
+        _ if watched.memory_limit.is_none() => None,
+        _ if is_disk && held >= MEMORY_FRACTION * found.share => {
+            Some(Candidate { why: Why::MemoryLimit, ..found.clone() })
+        }
+        (LimitedBy::Unknown, Why::NoStage) if held >= EXPLAINS_FRACTION => {
+            let (limited_by, stage) = limit_of(Role::Sink);
+            Some(Candidate { share: held, limited_by, host: "local", stage, why: Why::MemoryLimit })
+        }
+        _ => None,
     }
 }
 

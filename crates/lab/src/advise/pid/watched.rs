@@ -43,6 +43,10 @@ pub struct Watched {
     pub connections: Vec<WatchedConnection>,
     /// For how long the quota of their control group kept them from running.
     pub throttled_ns: u64,
+    /// For how long threads of their control group waited for memory, at the group's limit.
+    pub memory_held_ns: u64,
+    /// That limit: `64.0 MiB, /sys/fs/cgroup/a/memory.max`; null where it was not reached.
+    pub memory_limit: Option<String>,
     /// What could not be read, and what to do about it.
     pub could_not_read: Vec<String>,
 }
