@@ -90,7 +90,7 @@ mod tests {
             let found = found.map(|it| (it.words, it.bytes_per_second));
             assert_eq!(found, expected, "{program} {arguments:?} {environment:?}");
         }
-        let timetable = rate_limit("rclone", b"rclone\0--bwlimit\008:00,512k", b"").expect("a limit");
+        let timetable = rate_limit("rclone", b"rclone\0--bwlimit\x0008:00,512k", b"").expect("a limit");
         assert_eq!(timetable.bytes_per_second, None, "{timetable:?}");
     }
 }
