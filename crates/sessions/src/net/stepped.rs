@@ -19,7 +19,7 @@ mod within_ssh;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -68,6 +68,8 @@ struct TwoHosts {
     is_one_host: bool,
     /// Every place that is read is null of so many bytes.
     null_bytes: Option<u64>,
+    /// Ends what the side that writes does.
+    stop: Arc<AtomicBool>,
 }
 
 /// How a session went.
@@ -99,6 +101,7 @@ impl TwoHosts {
             compares: false,
             is_one_host: false,
             null_bytes: None,
+            stop: Arc::default(),
         }
     }
 
@@ -231,7 +234,8 @@ impl TwoHosts {
         } else {
             HostJob::copy(places, target)
         };
-        let job = job.options(options).tells_files(false).remote_host(remote_host);
+        let job =
+            job.options(options).tells_files(false).remote_host(remote_host).stop(Arc::clone(&self.stop));
         let report = job.platform(self.platform()).run_reported(&|event| {
             if let Event::Problem(problem) = event {
                 said.lock().expect("no panic").push(problem.to_string());

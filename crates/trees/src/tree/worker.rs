@@ -96,11 +96,17 @@ impl<'run> TreeWorker<'run> {
         // In place: a cursor is some hundred bytes, and every small file comes by here.
         let cursor = self.cursor.as_mut()?;
         let ready = cursor.next(self.shared, waits);
-        if cursor.left() > 0 && !self.shared.is_stopping() {
+        let (left, is_stopping) = (cursor.left(), self.shared.is_stopping());
+        if left > 0 && ready.is_some() && !is_stopping {
             return ready;
         }
         match self.cursor.take() {
-            Some(cursor) if cursor.left() == 0 => put_down(self.shared, &cursor.directory, cursor.walks),
+            Some(cursor) if left == 0 => put_down(self.shared, &cursor.directory, cursor.walks),
+            // There is no memory for its next name now.
+            Some(cursor) if !is_stopping && ready.is_none() => {
+                self.shared.plan.add_first([Work::Batch(cursor.into_batch())].into_iter());
+                self.shared.plan.settled();
+            }
             _ => self.shared.plan.cut(),
         }
         ready

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::support::nested::{nest, remove};
@@ -76,6 +77,39 @@ fn a_folder_of_many_names_is_pushed_within_the_budget() {
         keeps_to(&serving, 16 * MEBIBYTE, row);
     }
     assert_eq!(std::fs::read_dir(home.path("served/pushed")).expect("it is there").count(), NAMES);
+}
+
+/// The names come faster than the file: its other names wait for its first one, more than a session may hold of them.
+#[test]
+fn names_of_a_file_that_is_copied_slowly_wait_within_the_budget() {
+    const NAMES: usize = 10_000;
+    let home = home();
+    make_folder(&home, "many");
+    let content = noise_file(&home, "many/first", 8 << 20, 1);
+    for number in 1..NAMES {
+        let folder = home.path(format!("many/folder-{}", number % 10));
+        let _ = std::fs::create_dir(&folder);
+        let name = folder.join(format!("a-name-of-some-length-{number}"));
+        std::fs::hard_link(home.path("many/first"), name).expect("one file system");
+    }
+    program(&[
+        "cp",
+        "-a",
+        &home.path("many").display().to_string(),
+        &home.path("served").display().to_string(),
+    ]);
+    let serving = Serving::new(&home, &["--memory=16MiB"]);
+    for (row, source, target, copied) in [
+        ("pushed", "many".to_string(), serving.at("pushed"), "served/pushed"),
+        ("pulled", serving.at("many"), "pulled".to_string(), "pulled"),
+    ] {
+        let words = ["--bwlimit=4MiB", "--memory=16MiB", "-T"];
+        expect(&home.pump(&[&copy(&source, &target)[..], &words].concat()), 0, &[], row);
+        let first = home.path(copied).join("first");
+        has_content(&first, &content, row);
+        assert_eq!(std::fs::metadata(&first).expect("it is there").nlink(), NAMES as u64, "{row}");
+        keeps_to(&serving, 16 * MEBIBYTE, row);
+    }
 }
 
 #[test]

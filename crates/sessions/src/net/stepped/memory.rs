@@ -43,3 +43,120 @@ fn names_that_were_sent_ahead_keep_no_memory_from_what_is_requested() {
         }
     }
 }
+
+/// Names of one file, more than may wait at a time where memory is small.
+const NAMES: usize = 4000;
+const SMALL: u64 = 1 << 20;
+const ENOUGH: u64 = 1 << 30;
+
+/// One file of several blocks with names in several folders, beside a name that is dealt with last in its folder.
+fn make_names_of_a_file(stage: &TwoHosts) {
+    let root = stage.path("from");
+    fs::create_dir(&root).expect("room");
+    write_source(&root.join("a"), &noise(200_000));
+    write_source(&root.join(".pump-0123456789abcdef"), b"put off");
+    for number in 1..NAMES {
+        let folder = root.join(format!("folder-{}", number % 3));
+        let _ = fs::create_dir(&folder);
+        fs::hard_link(root.join("a"), folder.join(format!("name-{number}"))).expect("one file system");
+    }
+}
+
+fn of_blocks(stage: &TwoHosts) -> Options {
+    stage.options().with(|it| {
+        it.tuning.request_bytes = Some(64 << 10);
+        it.comparison.update = Update::Differs;
+    })
+}
+
+/// The same command ends well, with all names of one file.
+fn ends_well(stage: &TwoHosts, way: Direction, target: &str, options: Options, row: &str) {
+    let outcome = stage.copy(way, ("from", target), options);
+    assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{row}");
+    same(&stage.path("from"), &stage.path(target), row);
+    let links = std::os::unix::fs::MetadataExt::nlink(
+        &fs::metadata(stage.path(target).join("a")).expect("it is there"),
+    );
+    assert_eq!(links, NAMES as u64, "{row}");
+}
+
+/// One lane lists, deals with names and moves blocks.
+#[test]
+fn names_of_a_file_under_way_wait_within_the_budget() {
+    for way in [Direction::Pull, Direction::Push] {
+        let stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
+        make_names_of_a_file(&stage);
+        ends_well(&stage, way, "to", of_blocks(&stage), &format!("{way:?}"));
+    }
+}
+
+/// Whenever it is stopped, or the net is cut, it ends, and the same command completes it.
+#[test]
+fn names_without_room_are_no_obstacle_to_an_end() {
+    let stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
+    make_names_of_a_file(&stage);
+    ends_well(&stage, Direction::Push, "whole", of_blocks(&stage), "whole");
+    let bytes = stage.net.sent_bytes();
+    let (mut stopped, mut cut) = (0, 0);
+    for round in 1..16_u64 {
+        let (target, row) = (format!("to-{round}"), format!("round {round}"));
+        let way = if round % 2 == 0 { Direction::Pull } else { Direction::Push };
+        if round % 4 < 2 {
+            let stop = Arc::clone(&stage.stop);
+            happens(&stage, 1 << (round / 2), move || stop.store(true, Ordering::Relaxed));
+        } else {
+            stage.net.cut_after(bytes * round / 16);
+        }
+        let outcome = stage.copy(way, ("from", &target), of_blocks(&stage));
+        assert!(outcome.said.iter().all(|problem| !problem.contains("memory")), "{row}: {:?}", outcome.said);
+        stopped += usize::from(outcome.report.exit_status == 20);
+        cut += usize::from(outcome.lost.is_some());
+        stage.net.mend();
+        stage.stop.store(false, Ordering::Relaxed);
+        ends_well(&stage, way, &target, of_blocks(&stage), &row);
+        fs::remove_dir_all(stage.path(&target)).expect("it is there");
+    }
+    assert!(stopped > 1 && cut > 1, "{stopped} were stopped, {cut} were cut");
+}
+
+/// A first name that fails leaves its names to others of them, with room or without.
+#[test]
+fn names_of_a_file_that_changes_meanwhile_are_dealt_with_again() {
+    let mut changed = 0;
+    for trips in [2, 4, 6, 8, 10, 100, 1000] {
+        for way in [Direction::Pull, Direction::Push] {
+            let stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
+            make_names_of_a_file(&stage);
+            let file = stage.path("from/a");
+            happens(&stage, trips, move || fs::write(file, noise(150_000)).expect("room"));
+            let outcome = stage.copy(way, ("from", "to"), of_blocks(&stage));
+            let row = format!("{way:?} {trips}: {:?}", outcome.said);
+            assert!(outcome.said.iter().all(|problem| !problem.contains("memory")), "{row}");
+            changed += usize::from(outcome.report.exit_status != 0);
+            ends_well(&stage, way, "to", of_blocks(&stage), &row);
+        }
+    }
+    assert!(changed > 1, "{changed} saw the change");
+}
+
+/// A first name in whose place a folder is ends behind all others: names without room cannot wait for it.
+#[test]
+fn names_are_refused_where_all_else_is_done() {
+    for way in [Direction::Pull, Direction::Push] {
+        let mut stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
+        make_names_of_a_file(&stage);
+        fs::create_dir_all(stage.path("to/a/full")).expect("room");
+        // In the order of names the first is in the root.
+        let options = of_blocks(&stage).with(|it| {
+            it.deletion.delete = true;
+            it.reporting.changes = true;
+        });
+        let outcome = stage.copy(way, ("from", "to"), options.clone());
+        let refused =
+            outcome.said.iter().filter(|problem| problem.contains("may not hold more memory")).count();
+        assert!(refused > 0 && refused < NAMES / 2, "{way:?}: {refused} were refused");
+        assert_ne!(outcome.report.exit_status, 0, "{way:?}");
+        stage.memory_bytes = ENOUGH;
+        ends_well(&stage, way, "to", options, &format!("{way:?}"));
+    }
+}

@@ -78,6 +78,18 @@ impl BatchCursor {
         joined(self.target_path.get_or_init(|| self.directory.target_path()), name)
     }
 
+    /// Puts back a name that was taken: it is the next one again.
+    pub(crate) fn put_back(&mut self, name: Name) {
+        let names: Vec<Name> = std::iter::once(name).chain(self.names.by_ref()).collect();
+        self.names = names.into_iter();
+    }
+
+    /// The names that are left, as a batch.
+    pub(crate) fn into_batch(self) -> Batch {
+        let BatchCursor { directory, names, read, walks, .. } = self;
+        Batch { directory, names: names.collect(), read, walks }
+    }
+
     /// Names that are left.
     pub(crate) fn left(&self) -> usize {
         self.names.len()

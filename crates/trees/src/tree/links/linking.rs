@@ -20,7 +20,7 @@ use crate::run::cause::cause_words;
 use crate::tree::backup::{self, TakenName};
 use crate::tree::batch::folder_done;
 use crate::tree::links::equal;
-use crate::tree::state::links::{self, Copied, FileState, Meeting, MetName, TreeEntry, WaitingName};
+use crate::tree::state::links::{Copied, FileState, Meeting, MetName, TreeEntry, WaitingName};
 use crate::tree::{Shared, Work, findings};
 use datapump_files::commit::{final_name, reserved, taken};
 use datapump_files::disk::{self, FileKind, Meta, Outcome, file_meta, names};
@@ -34,6 +34,8 @@ pub(crate) enum Met {
     Settled,
     /// It can be linked when the folder in its place is gone.
     LinkLater,
+    /// There is no memory for it now: put it back, and meet it again.
+    Deferred,
 }
 
 /// Finds out what is to be done with a name that may be one of several of its file, and links it if the first one is written.
@@ -51,12 +53,11 @@ pub(crate) fn meet_name(
     }
     let meta = &with_identity(shared, entry, meta, held)?;
     let file = FileState::new(meta, meta.generation);
-    let mut charge = entry.directory.source.charge_there(links::memory_of(&entry.name))?;
     let mut compared = Vec::new();
     loop {
         let compared_here = entry.directory.source.is_here().then_some(&compared[..]);
         let name = MetName { entry, meta, compared: compared_here, is_in_the_way };
-        match shared.trees.links.meet(file, &name, &mut charge) {
+        match shared.trees.links.meet(file, &name, || shared.plan.defer())? {
             Meeting::First { file, has_changed } => {
                 if has_changed {
                     tell_changed(shared, entry);
@@ -68,6 +69,7 @@ pub(crate) fn meet_name(
             }
             Meeting::Alone => return Ok(Met::First(None)),
             Meeting::Waits => return Ok(Met::Settled),
+            Meeting::Deferred => return Ok(Met::Deferred),
             Meeting::LinkLater(file, first) => {
                 if can_link_to_copy(shared, &first, entry)? {
                     return Ok(Met::LinkLater);
@@ -116,6 +118,7 @@ pub(crate) fn link_waiting(
     let copied = Copied { entry: first.clone(), copy };
     let waiting = shared.trees.links.note_committed(file, copied.clone());
     let (file, copied) = join_equal_copy(shared, first, file, copied);
+    let count = waiting.len();
     for WaitingName { entry, meta, comes_again, .. } in waiting {
         if comes_again {
             shared.plan.add_first([once_more(entry)].into_iter());
@@ -126,6 +129,7 @@ pub(crate) fn link_waiting(
         }
         folder_done::release(shared, &entry.directory);
     }
+    give_back(shared, count);
 }
 
 /// Makes the first name a name of an equal copy of another file of the same numbers, if there is one that could not be compared
@@ -172,9 +176,18 @@ fn link_to_same(shared: &Shared<'_>, entry: &TreeEntry, same: &Copied) -> Result
 
 /// The first name came to nothing: those that waited are dealt with as if they were met now.
 pub(crate) fn failed(shared: &Shared<'_>, links: Option<FileState>) {
-    let waiting = links.map(|file| shared.trees.links.failed(file)).unwrap_or_default();
+    let Some(file) = links else { return };
+    let waiting = shared.trees.links.failed(file);
+    let count = waiting.len();
     let batches: Vec<Work> = waiting.into_iter().map(|waiting| once_more(waiting.entry)).collect();
     shared.plan.add_first(batches.into_iter());
+    give_back(shared, count);
+}
+
+/// A first name has ended, and so many names that waited for it gave their memory back: those without room go on.
+fn give_back(shared: &Shared<'_>, names: usize) {
+    shared.trees.links.give_back(names);
+    shared.plan.go_on();
 }
 
 /// A batch of one name. It holds its folder already.

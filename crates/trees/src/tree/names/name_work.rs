@@ -42,6 +42,15 @@ enum Done {
     GoesOn,
     /// The name is decided; a small file is moved by this lane.
     Ended(Option<Ready>),
+    /// There is no memory for the name now.
+    Deferred,
+}
+
+impl From<Met> for Done {
+    /// A name of which no more is done than to link it.
+    fn from(met: Met) -> Done {
+        if matches!(met, Met::Deferred) { Done::Deferred } else { Done::Ended(None) }
+    }
 }
 
 const ENDED: Result<Done, Problem> = Ok(Done::Ended(None));
@@ -62,15 +71,23 @@ struct NameWork<'work> {
 }
 
 impl BatchCursor {
-    /// Deals with names until one is a small file to be moved, or none is left.
+    /// Deals with names until one is a small file to be moved, or none is left, or there is no memory for the next one.
     pub(crate) fn next(&mut self, shared: &Shared<'_>, waits: &mut Waits) -> Option<Ready> {
         while !shared.stop.load(Ordering::Relaxed) {
             self.open_early(shared);
             let name = self.names.next()?;
             let at = BatchName { shared, cursor: self, name: &name };
             match deal_with(at, waits) {
-                Ok(Some(ready)) => return Some(ready),
-                Ok(None) => {}
+                Ok(Done::Ended(Some(ready))) => return Some(ready),
+                Ok(Done::Ended(None) | Done::GoesOn) => {}
+                Ok(Done::Deferred) => {
+                    // Patterns selected it, and it was counted.
+                    if self.walks && !self.directory.root.is_named() {
+                        shared.ledger.watch.compares_again(1);
+                    }
+                    self.put_back(name);
+                    return None;
+                }
                 Err(problem) => {
                     let size_bytes = || at.source_meta().ok().map(|meta| meta.size_bytes);
                     shared.ledger.full.count_missing(&problem, size_bytes);
@@ -83,7 +100,7 @@ impl BatchCursor {
 }
 
 /// Deals with a name. Gives a small file that is to be moved now.
-fn deal_with(at: BatchName<'_>, waits: &mut Waits) -> Result<Option<Ready>, Problem> {
+fn deal_with(at: BatchName<'_>, waits: &mut Waits) -> Result<Done, Problem> {
     let (name, is_named) = (&at.name.name, at.directory().root.is_named());
     let form = Form {
         may_be_temporary: may_be_temporary(name),
@@ -109,7 +126,7 @@ fn deal_with(at: BatchName<'_>, waits: &mut Waits) -> Result<Option<Ready>, Prob
 }
 
 /// Asks the name machine what to do with a name until it is done; gives a small file that is to be moved now.
-fn run_name_work(at: BatchName<'_>, waits: &mut Waits, facts: KnownFacts) -> Result<Option<Ready>, Problem> {
+fn run_name_work(at: BatchName<'_>, waits: &mut Waits, facts: KnownFacts) -> Result<Done, Problem> {
     let BatchName { shared, cursor, name } = at;
     let mut machine = NameMachine::with_facts(&shared.trees.flags, facts);
     machine.facts.have_trees_ended = shared.trees.guard.followed.have_trees_ended();
@@ -135,13 +152,13 @@ fn run_name_work(at: BatchName<'_>, waits: &mut Waits, facts: KnownFacts) -> Res
 
 impl NameWork<'_> {
     /// Finds facts and performs actions, as the name machine says, until one ends the name.
-    fn run(&mut self, waits: &mut Waits) -> Result<Option<Ready>, Problem> {
+    fn run(&mut self, waits: &mut Waits) -> Result<Done, Problem> {
         loop {
             match self.machine.poll() {
                 NameStep::Find(fact) => self.find_fact(fact)?,
                 NameStep::Perform(action) => match self.perform(waits, action)? {
                     Done::GoesOn => {}
-                    Done::Ended(ready) => return Ok(ready),
+                    done => return Ok(done),
                 },
             }
         }
@@ -294,7 +311,7 @@ impl NameWork<'_> {
         }
         match action {
             NameAction::Skip(reason) => self.skip(reason).and(ENDED),
-            NameAction::Leave(reason) => self.leave(reason).and(ENDED),
+            NameAction::Leave(reason) => self.leave(reason),
             NameAction::Refuse(reason) => Err(self.refusal(reason)),
             NameAction::Wait(Awaited::RestOfFolder) => {
                 if folder_done::put_off(shared, &cursor.directory, name) {
@@ -323,7 +340,7 @@ impl NameWork<'_> {
                 let (keep, (meta, existing)) = (&shared.settings.options.attributes.keep, self.both()?);
                 shared.trees.opens_for_attributes.fetch_or(keep.acl || keep.xattrs, Ordering::Relaxed);
                 update_existing::adjust_attributes(shared, &self.at.entry(), name, &meta, &existing)
-                    .and(ENDED)
+                    .map(Done::from)
             }
             NameAction::Enter | NameAction::MakeFolder { .. } => {
                 let (existing, opened) = (self.machine.facts.existing.flatten(), self.opened_folder());
@@ -399,8 +416,8 @@ impl NameWork<'_> {
                 (self.links, self.machine.facts.links) = (links, Some(LinkPlace::First));
                 Ok(Done::GoesOn)
             }
-            Met::Settled => ENDED,
             Met::LinkLater => self.clear_for_link(),
+            met => Ok(Done::from(met)),
         }
     }
 
@@ -477,27 +494,27 @@ impl NameWork<'_> {
     }
 
     /// Reports or counts an existing entry that stays as it is.
-    fn leave(&mut self, reason: LeaveReason) -> Result<(), Problem> {
+    fn leave(&mut self, reason: LeaveReason) -> Result<Done, Problem> {
         let (shared, entry) = (self.at.shared, self.at.entry());
         if reason == LeaveReason::HasSource {
-            return Ok(());
+            return ENDED;
         }
         let why = update_existing::why_left(reason);
         if reason == LeaveReason::Ours {
             let both = self.both()?;
-            return update_existing::report_committed(shared, &entry, &both.0, &both.1);
+            return update_existing::report_committed(shared, &entry, &both.0, &both.1).map(Done::from);
         }
         if self.machine.facts.kind == Some(FileKind::Folder) {
             update_existing::report_kept(shared, &entry, why);
-            return self.enter_skipped();
+            return self.enter_skipped().and(ENDED);
         }
         let both = self.both()?;
         match reason {
             LeaveReason::Exists | LeaveReason::Newer => {
                 update_existing::kept(shared, &entry, &both.0, why);
-                Ok(())
+                ENDED
             }
-            _ => update_existing::left(shared, &entry, &both.0, &both.1, why),
+            _ => update_existing::left(shared, &entry, &both.0, &both.1, why).map(Done::from),
         }
     }
 

@@ -21,23 +21,24 @@ pub(crate) fn finish_equal(shared: &Shared<'_>, task: &Task) -> Result<(), Probl
     let Some(tree_file) = task.kept::<TreeFile>() else { return Ok(()) };
     let original = task.original.as_ref();
     if tree_file.against == Against::Older {
-        enqueue_again(shared, tree_file, original, Content::Equal);
+        let read = ReadContents { existing: Content::Other, older: Content::Equal };
+        enqueue_again(shared, tree_file, original, read);
     } else if let Some(original) = original
-        && !update_existing::keep_if_equal(shared, &tree_file.entry, original)?
+        && let Some(existing) = update_existing::keep_if_equal(shared, &tree_file.entry, original)?
     {
-        enqueue_again(shared, tree_file, Some(original), Content::Unread);
+        let read = ReadContents { existing, older: Content::Unread };
+        enqueue_again(shared, tree_file, Some(original), read);
     }
     Ok(())
 }
 
 /// Enqueues a name again in front of all work, with what is known of its content; its folder waits for it.
-fn enqueue_again(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Original>, older: Content) {
+fn enqueue_again(shared: &Shared<'_>, tree_file: &TreeFile, original: Option<&Original>, read: ReadContents) {
     let TreeEntry { directory, name } = &tree_file.entry;
     directory.hold();
     let unread = || Name::here(name.clone(), Some(FileKind::Regular));
     let name =
         original.map_or_else(unread, |original| update_existing::read_name(&tree_file.entry, original));
-    let read = ReadContents { existing: Content::Other, older };
     let batch = Batch { read, ..Batch::new(directory, vec![name], false) };
     shared.plan.add_first([Work::Batch(batch)].into_iter());
 }
@@ -51,7 +52,8 @@ pub(crate) fn copy_after_all(shared: &Shared<'_>, task: &Task) {
     if let Some(tree_file) = task.kept::<TreeFile>() {
         let is_older = tree_file.against == Against::Older;
         let older = if is_older { Content::Other } else { Content::Unread };
-        enqueue_again(shared, tree_file, task.original.as_ref(), older);
+        let read = ReadContents { existing: Content::Other, older };
+        enqueue_again(shared, tree_file, task.original.as_ref(), read);
     }
     settled::settle(shared, task, false);
 }

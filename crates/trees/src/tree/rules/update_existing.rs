@@ -88,17 +88,18 @@ pub(crate) fn left(
     meta: &Meta,
     existing: &Meta,
     why: &str,
-) -> Result<(), Problem> {
+) -> Result<Met, Problem> {
     report_kept(shared, entry, why);
     stays(shared, entry, meta, existing)
 }
 
-fn stays(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, existing: &Meta) -> Result<(), Problem> {
-    if let Met::First(links) = linking::meet_name(shared, entry, meta, None, false)? {
+fn stays(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, existing: &Meta) -> Result<Met, Problem> {
+    let met = linking::meet_name(shared, entry, meta, None, false)?;
+    if let Met::First(links) = met {
         count_unchanged(shared, entry, meta);
         linking::link_waiting(shared, entry, links, Some(id(existing)));
     }
-    Ok(())
+    Ok(met)
 }
 
 /// Counts and reports a file that an earlier run of the same command committed. What it could not keep then is reported again:
@@ -108,7 +109,7 @@ pub(crate) fn report_committed(
     entry: &TreeEntry,
     meta: &Meta,
     existing: &Meta,
-) -> Result<(), Problem> {
+) -> Result<Met, Problem> {
     report_kept(shared, entry, why_left(LeaveReason::Ours));
     let (flags, source) = (&shared.trees.flags, shared.settings.options.attributes.keep.given.of(meta));
     let is_right = flags.is_time_right(&source, existing) && flags.is_owner_right(&source, existing);
@@ -116,11 +117,12 @@ pub(crate) fn report_committed(
         let lost = attributes::lacks(meta, existing, shared.settings.options.attributes.keep);
         shared.ledger.report_lost(lost, || entry.directory.target_path().join(&entry.name));
     }
-    if let Met::First(links) = linking::meet_name(shared, entry, meta, None, false)? {
+    let met = linking::meet_name(shared, entry, meta, None, false)?;
+    if let Met::First(links) = met {
         shared.ledger.committed_before(meta.size_bytes);
         linking::link_waiting(shared, entry, links, Some(id(existing)));
     }
-    Ok(())
+    Ok(met)
 }
 
 /// Sets the attributes of a file whose content is right, and reports the change; a dry run only reports it.
@@ -130,7 +132,7 @@ pub(crate) fn adjust_attributes(
     name: &Name,
     meta: &Meta,
     existing: &Meta,
-) -> Result<(), Problem> {
+) -> Result<Met, Problem> {
     let change = findings::change(shared, &entry.directory, ChangeKind::Adjust, name, meta, Some(existing));
     if shared.settings.options.dry_run {
         // The names of one file at the target have the same attributes: they are set once.
@@ -199,15 +201,15 @@ pub(crate) fn read_name(entry: &TreeEntry, original: &Original) -> Name {
     Name { reported: reported.map(Box::new), ..Name::here(entry.name.clone(), Some(FileKind::Regular)) }
 }
 
-/// Leaves, or gives its attributes to, a file whose content was compared and is equal. False where it is to be copied all the
-/// same.
+/// Leaves, or gives its attributes to, a file whose content was compared and is equal. Gives what counts of its content where
+/// the name is to be dealt with again: another one where it is to be copied all the same, an equal one where memory lacks.
 pub(crate) fn keep_if_equal(
     shared: &Shared<'_>,
     entry: &TreeEntry,
     original: &Original,
-) -> Result<bool, Problem> {
+) -> Result<Option<Content>, Problem> {
     let (_, meta) = original.latest();
-    let Some(target) = &entry.directory.target else { return Ok(true) };
+    let Some(target) = &entry.directory.target else { return Ok(None) };
     let folder = target.file()?;
     let existing = names::metadata(&folder, &entry.name)
         .map_err(|errno| Problem::system(Operation::LookAt, &target.path_of(&entry.name), errno.0))?;
@@ -218,14 +220,14 @@ pub(crate) fn keep_if_equal(
     if machine.poll() == NameStep::Find(NameFact::HiddenEqual) {
         machine.facts.hidden_equal = Some(!hidden_differ(shared, &from, &name, &folder));
     }
-    match machine.poll() {
+    let met = match machine.poll() {
         NameStep::Perform(NameAction::Leave(_)) => {
-            left(shared, entry, meta, &existing, why_left(LeaveReason::EqualInContent))?;
+            left(shared, entry, meta, &existing, why_left(LeaveReason::EqualInContent))?
         }
         NameStep::Perform(NameAction::SetAttributes) => {
-            adjust_attributes(shared, entry, &name, meta, &existing)?;
+            adjust_attributes(shared, entry, &name, meta, &existing)?
         }
-        _ => return Ok(false),
-    }
-    Ok(true)
+        _ => return Ok(Some(Content::Other)),
+    };
+    Ok(matches!(met, Met::Deferred).then_some(Content::Equal))
 }

@@ -13,6 +13,12 @@
 //! is a first of its own, of another class. A source on this host is compared with the copy of the first; one on another
 //! host is copied, and the two copies are compared.
 //!
+//! Names of another host are charged to the session while the table keeps them. Names that wait leave as much memory
+//! free as they take: listings, folders and open files need it. A name without room is deferred and met again when a
+//! first name has ended: then its own first exists, to which it is linked without memory, or names that waited gave
+//! theirs back. It is refused only where neither can happen. `defer` is called while the table is locked, and a first
+//! name ends by locking it: so each name that is deferred for a first is deferred before that ends, and woken by it.
+//!
 //! Must not know: how files are copied or linked.
 
 use std::collections::BTreeMap;
@@ -22,6 +28,7 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::folder::directory::Directory;
 use crate::lock::StateLock;
+use crate::problem::Problem;
 use crate::setup::budget::Charge;
 use datapump_files::disk::{FileKind, Meta};
 use datapump_files::identity::{FileId, id};
@@ -121,6 +128,8 @@ pub(crate) enum Meeting {
     Compare(FileState, Copied),
     /// It waits; whoever copies the first gets it back.
     Waits,
+    /// There is no memory for it before a first name has ended: meet it again then.
+    Deferred,
     /// Link it to this, of this file.
     Link(FileState, Copied),
     /// Link it to this when the folder in its place is gone, if it can be linked.
@@ -160,7 +169,13 @@ pub(crate) struct Links {
 }
 
 type WholeFiles = BTreeMap<FileId, (u64, u64)>;
-type LinkTable = BTreeMap<FileState, Linked>;
+
+#[derive(Debug, Default)]
+struct LinkTable {
+    files: BTreeMap<FileState, Linked>,
+    /// Names that wait, with those that are taken and have not given their memory back.
+    waiting: usize,
+}
 
 impl Links {
     /// `removes_sources`: names of the source are removed once they are copied.
@@ -186,47 +201,64 @@ impl Links {
     }
 
     /// Finds out what a name of a file with several names is: the first, a further one, or one to compare. A name that waits
-    /// keeps its folder from being finished. Its memory is charged: [`memory_of`].
-    pub(crate) fn meet(&self, file: FileState, name: &MetName<'_>, charge: &mut Option<Charge>) -> Meeting {
+    /// keeps its folder from being finished. `defer`: whether one without room may wait for memory.
+    ///
+    /// Errors: there is no room for it, and none will come.
+    pub(crate) fn meet(
+        &self,
+        file: FileState,
+        name: &MetName<'_>,
+        defer: impl Fn() -> bool,
+    ) -> Result<Meeting, Problem> {
         if self.unknown.load(Ordering::Relaxed) {
-            return Meeting::Alone;
+            return Ok(Meeting::Alone);
         }
         let &MetName { entry, meta, is_in_the_way, .. } = name;
         let mut table = self.table.lock();
-        let (file, is_doubtful) = match which_file(&table, file, name) {
+        let LinkTable { files, waiting } = &mut *table;
+        let (file, is_doubtful) = match which_file(files, file, name) {
             WhichFile::New(file) => {
-                let known = table.range(file.least()..).map(|(known, _)| known);
+                let Some(charge) = charge(entry, *waiting, || *waiting > 0 && defer())? else {
+                    return Ok(Meeting::Deferred);
+                };
+                let known = files.range(file.least()..).map(|(known, _)| known);
                 let mut others = known.take_while(|known| known.id == file.id);
                 let has_changed = others.any(|other| other.of_class(0) != file.of_class(0));
-                table.insert(file, Linked::new(LinksState::Copying(Vec::new()), meta, charge.take()));
-                return Meeting::First { file, has_changed };
+                files.insert(file, Linked::new(LinksState::Copying(Vec::new()), meta, charge));
+                return Ok(Meeting::First { file, has_changed });
             }
-            WhichFile::TooMany => return Meeting::Alone,
+            WhichFile::TooMany => return Ok(Meeting::Alone),
             WhichFile::Doubtful(file) => (file, true),
             WhichFile::Same(file) => (file, false),
         };
-        let Some(linked) = table.get_mut(&file) else { return Meeting::Alone };
+        let Some(linked) = files.get_mut(&file) else { return Ok(Meeting::Alone) };
         let comes_again = is_doubtful || is_in_the_way;
-        linked.unseen = linked.unseen.saturating_sub(u64::from(!comes_again));
-        match &mut linked.state {
-            LinksState::Copying(waiting) => {
-                waiting.push(WaitingName::new(entry, meta, comes_again, charge.take()));
+        let unseen = linked.unseen.saturating_sub(u64::from(!comes_again));
+        let meeting = match &mut linked.state {
+            LinksState::Copying(names) => {
+                let Some(charge) = charge(entry, *waiting, defer)? else { return Ok(Meeting::Deferred) };
+                names.push(WaitingName::new(entry, meta, comes_again, charge));
+                *waiting += 1;
                 Meeting::Waits
             }
             LinksState::Done(there) if is_doubtful => Meeting::Compare(file, there.clone()),
             LinksState::Done(there) if is_in_the_way => Meeting::LinkLater(file, there.clone()),
-            LinksState::Done(there) => {
-                let there = there.clone();
-                self.close(&mut table, file);
-                Meeting::Link(file, there)
-            }
-        }
+            LinksState::Done(there) => Meeting::Link(file, there.clone()),
+        };
+        linked.unseen = unseen;
+        self.close(files, file);
+        Ok(meeting)
+    }
+
+    /// So many names that waited have been dealt with, and gave their memory back.
+    pub(crate) fn give_back(&self, names: usize) {
+        self.table.lock().waiting -= names;
     }
 
     /// The completed copies of other files of the same state, with which a copy is compared.
     pub(crate) fn copies_of_other_classes(&self, file: FileState) -> Vec<(FileState, Copied)> {
         let table = self.table.lock();
-        let others = table.range(file.of_class(0)..=file.of_class(CLASSES_MAX));
+        let others = table.files.range(file.of_class(0)..=file.of_class(CLASSES_MAX));
         let stands = |(&of, linked): (&FileState, &Linked)| match &linked.state {
             LinksState::Done(copied) if of != file => Some((of, copied.clone())),
             LinksState::Done(_) | LinksState::Copying(_) => None,
@@ -236,31 +268,31 @@ impl Links {
 
     /// Notes that a name was linked to another file of its state: both count as one from now on.
     pub(crate) fn join(&self, file: FileState, other: FileState) {
-        let mut table = self.table.lock();
-        table.remove(&file);
-        if let Some(linked) = table.get_mut(&other) {
+        let files = &mut self.table.lock().files;
+        files.remove(&file);
+        if let Some(linked) = files.get_mut(&other) {
             linked.unseen = linked.unseen.saturating_sub(1);
         }
-        self.close(&mut table, other);
+        self.close(files, other);
     }
 
-    /// Notes that the first name is written, and gives the names that waited for it.
+    /// Notes that the first name is written, and gives the names that waited for it: [`Links::give_back`].
     pub(crate) fn note_committed(&self, file: FileState, copied: Copied) -> Vec<WaitingName> {
-        let mut table = self.table.lock();
-        let Some(linked) = table.get_mut(&file) else { return Vec::new() };
+        let files = &mut self.table.lock().files;
+        let Some(linked) = files.get_mut(&file) else { return Vec::new() };
         let waiting = match std::mem::replace(&mut linked.state, LinksState::Done(copied)) {
             LinksState::Copying(waiting) => waiting,
             LinksState::Done(_) => Vec::new(),
         };
-        self.close(&mut table, file);
+        self.close(files, file);
         waiting
     }
 
     /// A file is dropped when all its names were seen.
-    fn close(&self, table: &mut LinkTable, file: FileState) {
+    fn close(&self, files: &mut BTreeMap<FileState, Linked>, file: FileState) {
         let is_done = |linked: &Linked| linked.unseen == 0 && matches!(linked.state, LinksState::Done(_));
-        if table.get(&file).is_some_and(is_done) {
-            let names = table.remove(&file).map_or(0, |linked| linked.names);
+        if files.get(&file).is_some_and(is_done) {
+            let names = files.remove(&file).map_or(0, |linked| linked.names);
             self.whole().and_then(|mut whole| whole.insert(file.id, (names, 0)));
         }
     }
@@ -273,19 +305,19 @@ impl Links {
     /// A name cannot be linked to what stands here: the next one is a first again. If another has begun meanwhile, it
     /// stays.
     pub(crate) fn forget(&self, file: FileState, there: &TreeEntry) {
-        let mut table = self.table.lock();
+        let files = &mut self.table.lock().files;
         let is_there =
             |entry: &TreeEntry| Arc::ptr_eq(&entry.directory, &there.directory) && entry.name == there.name;
-        if let Some(Linked { state: LinksState::Done(copied), .. }) = table.get(&file)
+        if let Some(Linked { state: LinksState::Done(copied), .. }) = files.get(&file)
             && is_there(&copied.entry)
         {
-            table.remove(&file);
+            files.remove(&file);
         }
     }
 
-    /// The first name came to nothing; gives the names that waited, each to be met anew.
+    /// The first name came to nothing; gives the names that waited, each to be met anew: [`Links::give_back`].
     pub(crate) fn failed(&self, file: FileState) -> Vec<WaitingName> {
-        match self.table.lock().remove(&file) {
+        match self.table.lock().files.remove(&file) {
             Some(Linked { state: LinksState::Copying(waiting), .. }) => waiting,
             _ => Vec::new(),
         }
@@ -293,14 +325,14 @@ impl Links {
 }
 
 /// Which of the files of its state a name is of.
-fn which_file(table: &LinkTable, file: FileState, name: &MetName<'_>) -> WhichFile {
+fn which_file(files: &BTreeMap<FileState, Linked>, file: FileState, name: &MetName<'_>) -> WhichFile {
     let handle = name.meta.handle;
     let verdict = |of: FileState| {
         let compared = name.compared?.iter().find(|(other, _)| *other == of);
         compared.map(|&(_, is_equal)| is_equal)
     };
     let (mut free, mut doubtful) = (0, None);
-    for (&of, linked) in table.range(file.of_class(0)..=file.of_class(CLASSES_MAX)) {
+    for (&of, linked) in files.range(file.of_class(0)..=file.of_class(CLASSES_MAX)) {
         let is_same = handle != 0 && linked.handle == handle;
         let is_on_its_way = matches!(linked.state, LinksState::Copying(_));
         match verdict(of) {
@@ -331,6 +363,23 @@ impl WaitingName {
     fn new(entry: &TreeEntry, meta: &Meta, comes_again: bool, charge: Option<Charge>) -> WaitingName {
         entry.directory.hold();
         WaitingName { entry: entry.clone(), meta: *meta, comes_again, _charge: charge }
+    }
+}
+
+/// Charges what the table keeps of a name, if as much stays free as so many waiting names take. Where that is not so the
+/// name is deferred (`None`), or, if it cannot be, charged without that.
+///
+/// Errors: there is no room at all.
+fn charge(
+    entry: &TreeEntry,
+    waiting: usize,
+    defer: impl FnOnce() -> bool,
+) -> Result<Option<Option<Charge>>, Problem> {
+    let (source, bytes) = (&entry.directory.source, memory_of(&entry.name));
+    match source.charge_beside(bytes, waiting * bytes) {
+        Err(_) if defer() => Ok(None),
+        Err(_) => source.charge_there(bytes).map(Some),
+        Ok(charge) => Ok(Some(charge)),
     }
 }
 
