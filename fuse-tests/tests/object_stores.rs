@@ -24,6 +24,8 @@ const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;
 const ENOTSUP: i32 = 95;
 /// The line that says it.
+/// An upload of the probe has a byte behind a gap of one, where a store takes gaps: what is longer is a copy's.
+const PROBE_BYTES: usize = 2;
 const SAID: &str = "takes each file in order and once";
 
 fn stores() -> Vec<StoreRules> {
@@ -222,7 +224,7 @@ fn a_close_that_fails_is_reported_and_the_old_object_stays() {
 fn cut(source: &str, store: &ObjectStore, name: &str, row: &str) -> Outcome {
     let words = ["copy", "--bwlimit=1MiB", "--request-size=64KiB", source, &store.at(name)];
     let run = Running::start(pump_command(&words));
-    eventually(row, || store.uploading() > 1);
+    eventually(row, || store.uploading() > PROBE_BYTES);
     run.signal(Signal::INT);
     run.end()
 }
@@ -405,7 +407,7 @@ fn a_file_of_another_process_does_not_get_the_final_name() {
     store.put("target", b"old");
     let words = ["copy", "--bwlimit=1MiB", "--request-size=64KiB", &source, &store.at("target")];
     let run = Running::start(pump_command(&words));
-    eventually("bytes are uploaded", || store.uploading() > 1);
+    eventually("bytes are uploaded", || store.uploading() > PROBE_BYTES);
     let temporary = store.names().into_iter().find(|name| name.starts_with(".pump-")).expect("it renames");
     store.put(&temporary, b"of another");
     let run = run.end();
@@ -488,7 +490,7 @@ fn nothing_is_said_of_a_target_that_was_kept_where_it_had_its_name_from_the_star
         let store = ObjectStore::new(rules);
         let words = ["copy", "--bwlimit=20MiB", "--request-size=64KiB", &source, &store.at("target")];
         let run = Running::start(pump_command(&words));
-        eventually("bytes are uploaded", || store.uploading() > 1);
+        eventually("bytes are uploaded", || store.uploading() > PROBE_BYTES);
         fs::write(&source, noise(20 * MIB, 4)).expect("room");
         let run = run.end();
         expect(&run, 24, &["while it was copied", "do not use what was copied"], "rewritten");
@@ -508,7 +510,7 @@ fn an_object_is_closed_to_others_before_the_bytes_of_a_private_file() {
     store.put("target", b"old");
     let words = ["copy", "--bwlimit=1MiB", "--request-size=64KiB", &source, &store.at("target")];
     let run = Running::start(pump_command(&words));
-    eventually("bytes are uploaded", || store.uploading() > 1);
+    eventually("bytes are uploaded", || store.uploading() > PROBE_BYTES);
     let mode = store.mode("target");
     run.signal(Signal::INT);
     let run = run.end();
@@ -543,7 +545,7 @@ fn a_part_that_a_killed_run_left_is_copied_again_by_update() {
         let store = ObjectStore::new(StoreRules::MOUNTPOINT);
         let words = ["copy", "--bwlimit=1MiB", "--request-size=64KiB", &path("big"), &store.at("big")];
         let run = Running::start(pump_command(&words));
-        eventually("bytes are uploaded", || store.uploading() > 1);
+        eventually("bytes are uploaded", || store.uploading() > PROBE_BYTES);
         run.signal(Signal::KILL);
         run.end();
         eventually("the part is stored", || store.content("big").is_some());

@@ -114,7 +114,7 @@ impl ObjectStore {
         lock(&self.state).close = errno;
     }
 
-    /// Bytes of uploads that are not complete.
+    /// Bytes of uploads that are not complete, a probe's among them.
     pub fn uploading(&self) -> usize {
         let state = lock(&self.state);
         let uploads = state.objects.values().filter_map(|object| object.upload.as_ref());
