@@ -52,6 +52,7 @@ pub(crate) fn finish_trees(shared: &Shared<'_>, waits: &mut Waits, is_complete: 
     if !is_complete {
         return;
     }
+    debug_assert!(!shared.trees.links.has_waiting(), "each first name has ended");
     // A folder that nobody finished would be a mistake of this program's: better told than hidden.
     let lost = shared.trees.trees_started() - trees_done.len();
     if lost > 0 {

@@ -45,8 +45,8 @@ fn names_that_were_sent_ahead_keep_no_memory_from_what_is_requested() {
 }
 
 /// Names of one file, more than may wait at a time where memory is small.
-const NAMES: usize = 4000;
-const SMALL: u64 = 1 << 20;
+const NAMES: usize = 2800;
+const SMALL: u64 = 1 << 18;
 const ENOUGH: u64 = 1 << 30;
 
 /// One file of several blocks with names in several folders, beside a name that is dealt with last in its folder.
@@ -80,13 +80,17 @@ fn ends_well(stage: &TwoHosts, way: Direction, target: &str, options: Options, r
     assert_eq!(links, NAMES as u64, "{row}");
 }
 
-/// One lane lists, deals with names and moves blocks.
+/// One lane lists, deals with names and moves blocks. Names that exist and are right wait for a first that is copied, too.
 #[test]
 fn names_of_a_file_under_way_wait_within_the_budget() {
     for way in [Direction::Pull, Direction::Push] {
         let stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
         make_names_of_a_file(&stage);
         ends_well(&stage, way, "to", of_blocks(&stage), &format!("{way:?}"));
+        fs::remove_file(stage.path("to/a")).expect("it was copied");
+        // In the order of names it is the first.
+        let options = of_blocks(&stage).with(|it| it.reporting.changes = true);
+        ends_well(&stage, way, "to", options, &format!("{way:?}, again"));
     }
 }
 
@@ -98,14 +102,14 @@ fn names_without_room_are_no_obstacle_to_an_end() {
     ends_well(&stage, Direction::Push, "whole", of_blocks(&stage), "whole");
     let bytes = stage.net.sent_bytes();
     let (mut stopped, mut cut) = (0, 0);
-    for round in 1..16_u64 {
+    for round in 1..9_u64 {
         let (target, row) = (format!("to-{round}"), format!("round {round}"));
         let way = if round % 2 == 0 { Direction::Pull } else { Direction::Push };
         if round % 4 < 2 {
             let stop = Arc::clone(&stage.stop);
-            happens(&stage, 1 << (round / 2), move || stop.store(true, Ordering::Relaxed));
+            happens(&stage, 1 << round, move || stop.store(true, Ordering::Relaxed));
         } else {
-            stage.net.cut_after(bytes * round / 16);
+            stage.net.cut_after(bytes * round / 9);
         }
         let outcome = stage.copy(way, ("from", &target), of_blocks(&stage));
         assert!(outcome.said.iter().all(|problem| !problem.contains("memory")), "{row}: {:?}", outcome.said);
@@ -123,7 +127,7 @@ fn names_without_room_are_no_obstacle_to_an_end() {
 #[test]
 fn names_of_a_file_that_changes_meanwhile_are_dealt_with_again() {
     let mut changed = 0;
-    for trips in [2, 4, 6, 8, 10, 100, 1000] {
+    for trips in [4, 8, 100] {
         for way in [Direction::Pull, Direction::Push] {
             let stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
             make_names_of_a_file(&stage);

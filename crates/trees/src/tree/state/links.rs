@@ -255,6 +255,11 @@ impl Links {
         self.table.lock().waiting -= names;
     }
 
+    /// Whether a name waits for a first one.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.table.lock().waiting > 0
+    }
+
     /// The completed copies of other files of the same state, with which a copy is compared.
     pub(crate) fn copies_of_other_classes(&self, file: FileState) -> Vec<(FileState, Copied)> {
         let table = self.table.lock();
