@@ -50,10 +50,11 @@ fn laid(bench: &Bench, words: &[&str], settings: &[(Side, &str, &str)]) -> Optio
     Some(Scene { network: Some(Rc::new(network)), ..Scene::new(bench) })
 }
 
-/// Segments are lost now and then, and no queue explains it. The congestion control reacts to losses.
+/// Segments are lost now and then, and no queue explains it. The congestion control reacts to losses, and is the one that
+/// every kernel has and allows in a namespace.
 pub(super) fn lossy(bench: &Bench, way: CopyWay, state: LimitState) -> Option<Scene> {
     let loss: &[&str] = if state == LimitState::On { &["--loss", "0.01"] } else { &[] };
-    let control = (way.sending_side(), "net/ipv4/tcp_congestion_control", "cubic");
+    let control = (way.sending_side(), "net/ipv4/tcp_congestion_control", "reno");
     laid(bench, &[&["--rtt", "20ms"], loss].concat(), &[control])
 }
 
