@@ -398,6 +398,7 @@ fn evidence_now(began: &LanesBegan, lanes: u32, waits: Waits) -> Evidence {
         lanes_cpu_ns,
         cpus_ns: elapsed_ns * u64::from(cpus()),
         held_fraction: 0.0,
+        memory_held_fraction: 0.0,
         sealing_ns: 0,
         shared_device: false,
         source: EndCause::Device,

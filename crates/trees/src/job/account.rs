@@ -25,11 +25,6 @@ use crate::tree::Shared;
 use crate::units::bytes_words;
 use datapump_files::devices::control_groups::{DiskAccess, DiskLimit, DiskTraffic, MemoryHeld};
 
-/// Stalls for memory that last this part of a wait for a disk are its cause: a copy through 64 MiB of page cache to a
-/// disk of 32 MiB/s took 4.5 s instead of 0.3, 4.3 of them in writes, of which the kernel counted 2.1 as stalls (the rest it
-/// waited in its own threads); without the limit it counted none.
-const MEMORY_FRACTION: f64 = 0.25;
-
 /// What was done before the lanes began and behind their end, while all of them would have waited for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Around {
@@ -141,20 +136,27 @@ impl Account<'_> {
     /// With the limit of a control group behind a wait for a disk, as it is set. A job that says nothing of its waits looks
     /// for none.
     fn with_limit(&self, limited_by: LimitedBy, detail: LimitedDetail) -> LimitedDetail {
-        let is_disk = matches!(detail.why, Why::Device | Why::SharedDevice | Why::StableStorage);
+        let is_disk = matches!(
+            detail.why,
+            Why::Device | Why::SharedDevice | Why::StableStorage | Why::MemoryLimit
+        );
         if !is_disk || self.elapsed_ns() < CHANCE_NS {
             return detail;
         }
-        let waited_ns = self.elapsed_ns() as f64 * detail.waited_ns as f64 / detail.of_ns.max(1) as f64;
-        let is_cause = |held: &&MemoryHeld| held.ns as f64 >= waited_ns * MEMORY_FRACTION;
-        // With a sync all bytes go to the disk within the copy, however much the cache takes.
-        let is_in_cache = limited_by == LimitedBy::Sink && !self.syncs;
-        let memory = self.memory_held.as_ref().filter(is_cause).filter(|_| is_in_cache);
-        match (memory, self.disk_limit_behind(limited_by, &detail)) {
-            (_, Some(limit)) => detail.with_limit(Why::CgroupLimit, &limit.to_string()),
-            (Some(held), None) => detail.with_limit(Why::MemoryLimit, &held.limit.to_string()),
-            (None, None) => detail,
+        match (self.disk_limit_behind(limited_by, &detail), &self.memory_held) {
+            (Some(limit), _) => detail.with_limit(Why::CgroupLimit, &limit.to_string()),
+            (None, Some(held)) if detail.why == Why::MemoryLimit => {
+                detail.with_limit(Why::MemoryLimit, &held.limit.to_string())
+            }
+            (None, _) => detail,
         }
+    }
+
+    /// With a sync all bytes go to the disk within the copy, however much the cache takes.
+    fn memory_held_fraction(&self) -> f64 {
+        let is_said = !self.syncs && self.elapsed_ns() >= CHANCE_NS;
+        let held_ns = self.memory_held.as_ref().filter(|_| is_said).map_or(0, |held| held.ns);
+        held_ns as f64 / self.elapsed_ns().max(1) as f64
     }
 
     /// The limit for a disk that is waited for.
@@ -197,6 +199,7 @@ impl Account<'_> {
             lanes_cpu_ns: self.lanes_cpu_ns(),
             cpus_ns: contended_ns(Some(cpus()), self.elapsed_ns(), self.busy_ns, self.held_ns),
             held_fraction: self.held_ns as f64 / self.elapsed_ns().max(1) as f64,
+            memory_held_fraction: self.memory_held_fraction(),
             sealing_ns: self.connection_stats().opening_ns,
             shared_device: remote_host.is_none_or(|remote_host| remote_host.is_here())
                 && source_devices.intersection(target_devices).next().is_some(),
