@@ -229,5 +229,5 @@ fn the_published_tables_hold_and_their_absence_is_a_failure() {
     }
     let absent = pump(&home, "lab predict --golden .");
     assert_eq!(absent.status, 1, "{absent:?}");
-    assert!(absent.out.contains("FAIL S25") && absent.out.contains("0 of 30 passed"), "{absent:?}");
+    assert!(absent.out.contains("FAIL S25") && absent.out.contains("0 of 37 passed"), "{absent:?}");
 }

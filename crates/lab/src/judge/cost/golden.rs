@@ -8,6 +8,7 @@ mod disks;
 mod frames;
 mod readers;
 mod requests;
+mod text;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -126,7 +127,7 @@ const CHECKS: [GoldenCheck; 19] = [
 
 /// Recomputes all statements from the tables of a folder.
 pub fn check_golden(folder: &Path) -> Vec<Statement> {
-    let all = CHECKS.iter().chain(&frames::CHECKS).chain(&windows::CHECKS);
+    let all = CHECKS.iter().chain(&text::CHECKS).chain(&frames::CHECKS).chain(&windows::CHECKS);
     all.map(|check| statement(check, folder)).collect()
 }
 
@@ -446,6 +447,13 @@ mod tests {
         let all = ["S26", "S32", "S35", "S37", "S39", "S39", "S41", "S43", "S46", "S67", "S69", "S7"];
         assert_eq!(failed(), all);
         for (name, from, to, statement) in [
+            ("datapump_scalars.csv", "cpu_bandwidth_limit,25", "cpu_bandwidth_limit,26", "M4"),
+            ("datapump_bandwidth_steps.csv", "131072,3,", "131072,9,", "E2"),
+            ("datapump_experiments.csv", ",,20,3,", ",,21,3,", "E11"),
+            ("udp_throughput.csv", ",584,", ",574,", "E25"),
+            ("pci_bus.csv", ",9.3,", ",9.1,", "E27"),
+            ("tcp_stack_parameters.csv", "0.125", "0.25", "M12"),
+            ("tcp_sharing.csv", ",80,", ",90,", "E33"),
             ("udp_latency.csv", "0.0286", "0.0296", "S50"),
             ("ref_udp_line_rate.csv", "957.087126", "958.087126", "S52"),
             ("interrupt_coalescence.csv", "937", "936", "S56"),

@@ -4,21 +4,27 @@
 
 use std::path::Path;
 
+use anyhow::Context;
+
 use super::{CheckFound, GoldenCheck, apart};
 use crate::judge::cost::input::InputError;
 use crate::judge::cost::table::{CsvRow, CsvTable};
+use crate::study::builtin;
+use crate::study::{Changes, Study};
 use datapump_netlab::congestion::{self, Stack};
 
 const MBIT: f64 = 125e3;
 
 /// The statements about windows.
-pub const CHECKS: [GoldenCheck; 7] = [
+pub const CHECKS: [GoldenCheck; 9] = [
     ("S59", "windows at each loss rate", 1e-6, "relative", response),
     ("S59", "HighSpeed's steps: window, gain, part lost", 1e-6, "relative", highspeed),
+    ("M12", "what a window gains and loses", 1e-9, "relative", stacks),
     ("S61", "Reno's recovery, and that of three stacks", 1e-6, "relative", recovery),
     ("S62", "rates that buffers allow", 1e-6, "relative", buffers),
     ("S63", "rounds of an answer in slow start", 0.0, "rounds", rounds),
     ("S64", "Jain's index", 1e-6, "relative", fairness),
+    ("E33", "our study shares the same paths, in as many regions", 0.0, "paths or regions off", shared_paths),
     ("S66", "4.5 s besides turn 825 and 875 into 670 and 701", 0.3, "percent", applications),
 ];
 
@@ -51,6 +57,27 @@ fn response(folder: &Path) -> CheckFound {
         ])
     })?;
     Ok((worst, format!("{} loss rates", table.rows().count())))
+}
+
+/// Reno loses half, and gains a segment a round trip: half of its window is back after as many. Scalable gains a hundredth
+/// of its window.
+fn stacks(folder: &Path) -> CheckFound {
+    const FULL_SEGMENTS: f64 = 1000.0;
+    let table = CsvTable::read(&folder.join("tcp_stack_parameters.csv"))?;
+    let (mut worst, mut told) = (0.0_f64, Vec::new());
+    for stack in [Stack::Reno, Stack::Scalable] {
+        let row = table.row_with(&[("stack", stack.as_str())])?;
+        let (after, rounds) = congestion::recovery_rounds(stack, FULL_SEGMENTS).context("no rounds")?;
+        worst = worst.max(apart(1.0 - after / FULL_SEGMENTS, row.above_zero("decrease_b")?));
+        let gain = row.above_zero("increase_a")?;
+        let expected = match stack {
+            Stack::Reno => (FULL_SEGMENTS - after) / gain,
+            _ => ((FULL_SEGMENTS / after).ln() / (1.0 + gain).ln()).ceil(),
+        };
+        worst = worst.max(apart(f64::from(rounds), expected));
+        told.push(format!("{} {rounds} rounds", stack.as_str()));
+    }
+    Ok((worst, told.join(", ")))
 }
 
 /// The table of RFC 3649, with nothing left out.
@@ -174,6 +201,23 @@ fn fairness(folder: &Path) -> CheckFound {
         worst = worst.max(if is_in_range { apart(got, row.number("jain_index")?) } else { f64::INFINITY });
     }
     Ok((worst, format!("{} shares", table.rows().count())))
+}
+
+/// The study scales down time and rate, and keeps round trips and regions.
+fn shared_paths(folder: &Path) -> CheckFound {
+    let table = CsvTable::read(&folder.join("tcp_sharing.csv"))?;
+    let study = builtin::find("tcp-sharing").context("no such study")?;
+    let paths = Study::parse(study.name, study.text, &Changes::default())?;
+    let paths: Vec<String> = paths.levels("rtt").iter().map(ToString::to_string).collect();
+    let (mut off, mut rows) = (0, 0);
+    for row in table.rows() {
+        let has_path = paths.contains(&format!("{}ms", row.number("rtt_ms")?));
+        let has_regions = study.text.contains(&format!("--periods {}", row.number("regions")?));
+        off += u32::from(!has_path) + u32::from(!has_regions);
+        rows += 1;
+    }
+    off += u32::from(rows != paths.len());
+    Ok((f64::from(off), format!("round trips of {}", paths.join(", "))))
 }
 
 /// Applications beside the probe; and one with an overhead beside one without.
