@@ -339,7 +339,8 @@ mod tests {
             let why = if changed.is_alone { "pipe" } else { "device" };
             check(&Evidence { memory_held_fraction: 0.5, ..changed }, "source", "read", why);
         }
-        let to_pipe = Evidence { target: EndCause::Pipe, memory_held_fraction: 0.9, ..evidence(waits(100, 800)) };
+        let to_pipe =
+            Evidence { target: EndCause::Pipe, memory_held_fraction: 0.9, ..evidence(waits(100, 800)) };
         check(&to_pipe, "sink", "write", "pipe");
     }
 

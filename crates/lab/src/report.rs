@@ -5,6 +5,7 @@
 
 pub(crate) mod bill;
 pub(crate) mod figures;
+mod results;
 pub(crate) mod summary;
 pub(crate) mod table;
 
@@ -166,7 +167,7 @@ fn add_fits(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, rows
 
 fn add_ratios(html: &mut Html, study: &StudySummary) {
     let interval = study.ratio_interval_words();
-    let head = ["cell", "against", "times as fast", &interval, "rounds", "verdict"];
+    let head = ["cell", "against", &study.ratio_head(), &interval, "rounds", "verdict"];
     let rows = study.cells.iter().flat_map(|cell| {
         let own: Vec<String> =
             study.varied().iter().filter_map(|name| Some(cell.asked.get(*name)?.to_string())).collect();

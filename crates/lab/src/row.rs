@@ -15,11 +15,11 @@ use crate::study::Level;
 
 mod disturbance;
 mod explained;
+mod fields;
 mod file;
 mod form;
 mod read;
 mod reader;
-mod reported;
 mod session;
 mod session_round;
 

@@ -16,6 +16,7 @@ mod check;
 mod complaint;
 mod distance;
 mod level;
+pub(crate) mod results;
 mod stop;
 mod template;
 mod text;
@@ -25,6 +26,7 @@ mod written;
 pub use cells::{Cell, Run};
 pub use distance::{PathKind, PathTemplate, RelayTemplate};
 pub use level::Level;
+pub use results::{Better, OneOfMany, StudyResult};
 pub use stop::{StopFigure, StopRule};
 pub use template::{FilledJob, JobTemplate, fill};
 pub use tree::{TreeShape, TreeTemplate};
@@ -263,6 +265,8 @@ pub struct Study {
     pub order: Order,
     /// What the others are compared with: levels of some factors.
     pub baselines: Vec<BTreeMap<String, Level>>,
+    /// What it is about; empty for the usual results of a copy.
+    pub results: Vec<StudyResult>,
     /// Programs without which the report counts for nothing.
     pub requires: Vec<String>,
     /// The cells that are run: those with one of these combinations; none stands for all.

@@ -39,6 +39,7 @@ pub use normalise::{NoProportion, Normalise};
 pub(crate) use pairs::ComparedPairs;
 pub(crate) use text::judged_words;
 pub use units::ComparedBy;
+pub(crate) use units::MeasuredRun;
 use units::{CellUnits, CellValues};
 pub use warnings::NothingInCommon;
 

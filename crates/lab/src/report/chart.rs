@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use crate::judge::stats::Interval;
 use crate::report::summary::{CellSummary, StudySummary};
-use crate::study::{Level, SOAKER};
+use crate::study::results::usual;
+use crate::study::{Level, SOAKER, StudyResult};
 
-/// More lines cannot be told apart.
+/// More lines are one blur.
 const LINES_MAX: usize = 40;
-const GIB: f64 = (1_u64 << 30) as f64;
 
 /// What a chart shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -114,53 +114,77 @@ impl ChartLine {
     }
 }
 
-/// Finds a figure in a cell, with its interval.
-type CellMeasure = fn(&CellSummary) -> Option<(f64, Option<Interval>)>;
-
-/// A figure that is drawn, and how it is found in a cell.
-#[derive(Clone, Copy)]
-struct ChartMeasure {
-    title: &'static str,
-    unit: &'static str,
-    of_cell: CellMeasure,
-}
+/// Results of a copy that are drawn where a study declares none: its bandwidth, and the CPU time of a byte by the best
+/// measure that there is.
+const DRAWN: [&str; 3] = ["bandwidth", "soaker_cpu", "cpu"];
 
 /// The charts of a study.
 pub fn of_study(study: &StudySummary) -> Vec<Chart> {
-    let by_soaker = study.cells.iter().any(|cell| cell.soaker_cpu_ns_per_byte.is_some());
-    let cpu = if by_soaker {
-        ChartMeasure { title: "CPU time for a byte, by the soaker", unit: "ns/byte", of_cell: soaker }
-    } else {
-        ChartMeasure { title: "CPU time for a byte", unit: "ns/byte", of_cell: process }
-    };
-    let rate = ChartMeasure { title: "bandwidth", unit: "MB/s", of_cell: bandwidth };
+    let results = drawn_results(study);
     let factors = study.varied().into_iter().filter(|factor| is_numeric(study, factor));
     factors
-        .flat_map(|factor| [rate, cpu].map(|measure| of_factor(study, factor, measure)))
-        .flatten()
+        .flat_map(|factor| results.iter().filter_map(move |result| of_factor(study, factor, result)))
         .collect()
 }
 
-fn of_factor(study: &StudySummary, factor: &str, measure: ChartMeasure) -> Option<Chart> {
-    let ChartMeasure { title, unit, of_cell } = measure;
+/// Those that the study has declared; of the usual ones two.
+fn drawn_results(study: &StudySummary) -> Vec<&StudyResult> {
+    let has = |result: &&StudyResult| study.cells.iter().any(|cell| cell.results.contains_key(&result.name));
+    let with_values = study.results.iter().filter(has);
+    if study.results != usual() {
+        return with_values.collect();
+    }
+    let drawn = with_values.filter(|result| DRAWN.contains(&result.name.as_str()));
+    let drawn: Vec<&StudyResult> = drawn.collect();
+    let by_soaker = drawn.iter().any(|result| result.name == "soaker_cpu");
+    drawn.into_iter().filter(|result| !(by_soaker && result.name == "cpu")).collect()
+}
+
+fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option<Chart> {
     let others: Vec<&String> = study.varied().into_iter().filter(|name| *name != factor).collect();
+    let unit = AxisUnit::of_result(study, result);
     let mut lines: BTreeMap<Vec<&Level>, Vec<ChartPoint>> = BTreeMap::new();
-    for cell in &study.cells {
-        let Some(((y, interval), x)) = of_cell(cell).zip(cell.asked.get(factor).and_then(Level::value))
-        else {
-            continue;
+    for cell in study.cells.iter().filter(|cell| result.name == "soaker_cpu" || !is_soaked(cell)) {
+        let sample = cell.results.get(&result.name);
+        let Some((sample, x)) = sample.zip(cell.asked.get(factor).and_then(Level::value)) else { continue };
+        let scaled = |interval: Interval| Interval {
+            low: interval.low * unit.scale,
+            high: interval.high * unit.scale,
         };
         let key = others.iter().filter_map(|name| cell.asked.get(*name)).collect();
-        lines.entry(key).or_default().push(ChartPoint { x, y, interval });
+        let point = ChartPoint { x, y: sample.median * unit.scale, interval: sample.interval.map(scaled) };
+        lines.entry(key).or_default().push(point);
     }
     let label = |key: Vec<&Level>| -> String {
         let words = others.iter().zip(key).map(|(name, level)| format!("{name} {level}"));
         Some(words.collect::<Vec<_>>().join(", ")).filter(|it| !it.is_empty()).unwrap_or(study.study.clone())
     };
     let lines = lines.into_iter().map(|(key, points)| (label(key), points)).collect();
-    let chart = Chart::from_lines(&format!("{title} against {factor}"), factor, unit, lines)?;
+    let chart = Chart::from_lines(&format!("{} against {factor}", result.label), factor, unit.name, lines)?;
     let is_size = study.cells.iter().any(|cell| cell.asked.get(factor).is_some_and(Level::is_size));
     Some(Chart { x_kind: if is_size { "bytes" } else { "number" }, ..chart })
+}
+
+/// The unit of an axis, and its part of the result's own.
+#[derive(Clone, Copy, Debug)]
+struct AxisUnit<'study> {
+    name: &'study str,
+    scale: f64,
+}
+
+impl<'study> AxisUnit<'study> {
+    /// Times are shown in the unit of the largest one.
+    fn of_result(study: &StudySummary, result: &'study StudyResult) -> AxisUnit<'study> {
+        let medians = study.cells.iter().filter_map(|cell| cell.median(&result.name));
+        let largest = medians.fold(0.0, f64::max);
+        match result.unit.as_str() {
+            "ns" if largest >= 1e9 => AxisUnit { name: "s", scale: 1e-9 },
+            "ns" if largest >= 1e6 => AxisUnit { name: "ms", scale: 1e-6 },
+            "ns" if largest >= 1e3 => AxisUnit { name: "µs", scale: 1e-3 },
+            "bytes/s" => AxisUnit { name: "MB/s", scale: 1e-6 },
+            unit => AxisUnit { name: unit, scale: 1.0 },
+        }
+    }
 }
 
 fn is_numeric(study: &StudySummary, factor: &str) -> bool {
@@ -171,32 +195,6 @@ fn is_numeric(study: &StudySummary, factor: &str) -> bool {
 /// With the soaker a run is not as fast.
 pub(super) fn is_soaked(cell: &CellSummary) -> bool {
     cell.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off")
-}
-
-fn bandwidth(cell: &CellSummary) -> Option<(f64, Option<Interval>)> {
-    if let Some(reported) = cell.reported_bytes_per_second.filter(|_| cell.bytes == 0) {
-        let interval = reported.interval.map(|it| Interval { low: it.low / 1e6, high: it.high / 1e6 });
-        return Some((reported.median / 1e6, interval));
-    }
-    // Readers have the figure of the table: a run holds the start of their server too.
-    if cell.reader_ns.is_some() {
-        let rate = cell.bytes_per_second.filter(|_| !is_soaked(cell))?;
-        return Some((rate / 1e6, None));
-    }
-    let time = cell.elapsed_ns.filter(|time| time.median > 0.0 && cell.bytes > 0 && !is_soaked(cell))?;
-    let rate = |ns: f64| cell.bytes as f64 * 1e3 / ns;
-    let interval = time.interval.filter(|it| it.low > 0.0);
-    Some((rate(time.median), interval.map(|it| Interval { low: rate(it.high), high: rate(it.low) })))
-}
-
-fn process(cell: &CellSummary) -> Option<(f64, Option<Interval>)> {
-    let cpu = cell.cpu_seconds_per_gib.filter(|_| !is_soaked(cell))?;
-    let ns = |seconds: f64| seconds * 1e9 / GIB;
-    Some((ns(cpu.median), cpu.interval.map(|it| Interval { low: ns(it.low), high: ns(it.high) })))
-}
-
-fn soaker(cell: &CellSummary) -> Option<(f64, Option<Interval>)> {
-    cell.soaker_cpu_ns_per_byte.map(|cpu| (cpu.median, cpu.interval))
 }
 
 #[cfg(test)]

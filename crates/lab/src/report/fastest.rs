@@ -38,7 +38,7 @@ pub(super) fn fastest_lines(study: &StudySummary) -> Vec<String> {
         .filter(|name| *name != SOAKER)
         .partition(|name| WAYS.contains(&name.as_str()));
     let mut cases = BTreeMap::<Vec<Option<&Level>>, Vec<&CellSummary>>::new();
-    for cell in study.cells.iter().filter(|cell| cell.bytes_per_second.is_some() && !is_soaked(cell)) {
+    for cell in study.cells.iter().filter(|cell| cell.median("bandwidth").is_some() && !is_soaked(cell)) {
         cases.entry(given.iter().map(|name| cell.asked.get(*name)).collect()).or_default().push(cell);
     }
     let cases = cases.values().filter(|cells| cells.len() > 1).take(CASES_MAX);
@@ -58,7 +58,7 @@ fn case_words(cells: &[&CellSummary], given: &[&String], ways: &[&String]) -> Op
     let cheapest = cheapest.min_by(|one, other| one.0.total_cmp(&other.0));
     let least = cheapest.map_or(String::new(), |(cpu, cell)| {
         format!(
-            "; the least CPU time of these takes {} ({} s/GiB)",
+            "; the least CPU time of these takes {} ({} ns/byte)",
             levels(cell, ways),
             figures::figures(cpu)
         )
@@ -70,15 +70,15 @@ fn case_words(cells: &[&CellSummary], given: &[&String], ways: &[&String]) -> Op
 }
 
 fn rate(cell: &CellSummary) -> f64 {
-    cell.bytes_per_second.unwrap_or(0.0)
+    cell.median("bandwidth").unwrap_or(0.0)
 }
 
 fn cpu(cell: &CellSummary) -> Option<f64> {
-    Some(cell.cpu_seconds_per_gib?.median)
+    cell.median("cpu")
 }
 
 fn interval(cell: &CellSummary) -> Option<Interval> {
-    cell.elapsed_ns?.interval
+    cell.results.get("time")?.interval
 }
 
 /// Whether a time is shown to be longer: its interval lies above the other.
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(lines(&all), ["fastest with request_size 1MiB, 1.90 GiB/s; all others are slower"]);
         all.extend(rows("4MiB", "off", [505, 515, 525, 530, 545, 555], 30));
         let told = "fastest with request_size 1MiB, 1.90 GiB/s; 1 of 2 others are not shown slower; the least CPU time \
-                    of these takes request_size 4MiB (0.0300 s/GiB)";
+                    of these takes request_size 4MiB (0.0279 ns/byte)";
         assert_eq!(lines(&all), [told]);
     }
 

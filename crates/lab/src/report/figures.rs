@@ -2,6 +2,8 @@
 //!
 //! Must not know: what they measure.
 
+const BYTES_PER_MB: f64 = 1e6;
+
 /// A time in nanoseconds with three figures: `873 ns`, `2.00 ms`, `4.92 s`.
 pub fn ns(ns: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
@@ -23,6 +25,25 @@ pub fn seconds(seconds: f64) -> String {
 /// A rate in bytes per second.
 pub fn rate(bytes_per_second: f64) -> String {
     datapump::units::rate_words(bytes_per_second)
+}
+
+/// A value of a result. Times and bytes come with their unit.
+pub fn of_unit(value: f64, unit: &str) -> String {
+    match unit {
+        "ns" => ns(value),
+        "bytes" => datapump::units::bytes_words(value.max(0.0).round() as u64),
+        "bytes/s" => figures(value / BYTES_PER_MB),
+        _ => figures(value),
+    }
+}
+
+/// The head of a column of such values: its label, and the unit that the values lack.
+pub fn head(label: &str, unit: &str) -> String {
+    match unit {
+        "ns" | "bytes" => label.into(),
+        "bytes/s" => format!("{label}, MB/s"),
+        _ => format!("{label}, {unit}"),
+    }
 }
 
 /// A number with three figures, without an exponent: `0.0213`, `1.42`, `18.5`, `1358`.
@@ -51,6 +72,18 @@ mod tests {
             (-0.5, "-0.500"),
         ] {
             assert_eq!(figures(number), words);
+        }
+    }
+
+    #[test]
+    fn values_of_results_have_their_unit_or_their_column_has() {
+        for (value, unit, words, head_words) in [
+            (1500.0, "ns", "1.50 µs", "x"),
+            (2048.0, "bytes", "2.0 KiB", "x"),
+            (2.5e8, "bytes/s", "250", "x, MB/s"),
+            (0.5, "ns/byte", "0.500", "x, ns/byte"),
+        ] {
+            assert_eq!((of_unit(value, unit).as_str(), head("x", unit).as_str()), (words, head_words));
         }
     }
 

@@ -9,15 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::judge::compare::{ALPHA, ComparedPairs, Judged};
-use crate::judge::cost::{CpuBy, cpu_ns};
+use crate::judge::compare::{ALPHA, ComparedPairs, Judged, MeasuredRun};
 use crate::judge::drift::Drift;
 use crate::judge::stages::{StagePair, stage_pairs};
 use crate::judge::stats::{self, ComparisonVerdict, Interval};
+use crate::report::results::{CellRun, results_of, runs_of};
 use crate::row::{DisturbedRows, Row, SessionRound, explained_words, name_sessions};
-use crate::study::{COMMAND, CONTROL, Level};
+use crate::study::{Better, COMMAND, CONTROL, Level, StudyResult};
 
-const GIB: f64 = (1_u64 << 30) as f64;
 /// Intervals are resampled with this seed, so that the same rows always give the same figures.
 const SEED: u64 = 1;
 /// Runs that start above this load for each processor are marked.
@@ -47,7 +46,11 @@ pub struct StudySummary {
     pub absent: Vec<String>,
     /// False if a required program was absent: then the report counts for nothing.
     pub counts: bool,
-    /// The cells: by their levels, commands by their median.
+    /// What it is about.
+    pub results: Vec<StudyResult>,
+    /// The name of the result that ratios are of: the first one that can be better. Null without one.
+    pub compared: Option<String>,
+    /// The cells: by their levels, commands by their median of that.
     pub cells: Vec<CellSummary>,
     /// Intervals of ratios that hold at once with 95 % confidence: those that `view` prints. One between two baselines
     /// holds by itself.
@@ -90,55 +93,24 @@ pub struct CellSummary {
     pub message: Option<String>,
     /// Bytes that one run moves.
     pub bytes: u64,
-    /// Wall time of a run; null if none completed.
-    pub elapsed_ns: Option<Sample>,
-    /// Bytes over the median time; of readers that were started together, over their mean latency.
-    pub bytes_per_second: Option<f64>,
-    /// Bandwidth that the command of a run reported itself; null where it reports none, as the following.
-    pub reported_bytes_per_second: Option<Sample>,
-    /// The median round trip of a run's smallest frame, in nanoseconds.
-    pub small_frame_ns: Option<Sample>,
-    /// The median round trip of its largest frame.
-    pub large_frame_ns: Option<Sample>,
-    /// Time of the first answer of a connection.
-    pub first_answer_ns: Option<Sample>,
-    /// The median time of the answers behind it.
-    pub later_answer_ns: Option<Sample>,
-    /// Mean latency of the readers of a run, where several are started together: one value for each run.
-    pub reader_ns: Option<Sample>,
-    /// Bytes of a reader over that mean latency.
-    pub reader_bytes_per_second: Option<f64>,
-    /// Wall time for a request; null where requests are not known.
-    pub ns_per_request: Option<Sample>,
-    /// The median of how long requests at the source took, in nanoseconds; null where that was not kept.
-    pub source_p50_ns: Option<Sample>,
-    /// How long 99 of a hundred of them took at most.
-    pub source_p99_ns: Option<Sample>,
-    /// Mean size of what a receive from the network returned; null without a network.
-    pub mean_part_bytes: Option<Sample>,
-    /// CPU time of the process or the command, user and system, in seconds per GiB.
-    pub cpu_seconds_per_gib: Option<Sample>,
-    /// CPU time of the whole machine, in seconds per GiB.
-    pub machine_cpu_seconds_per_gib: Option<Sample>,
-    /// CPU time of the whole run by the soaker, for each byte; null where it was off or did not have all CPUs.
-    pub soaker_cpu_ns_per_byte: Option<Sample>,
-    /// CPU time by the soaker for each request.
-    pub soaker_cpu_us_per_request: Option<Sample>,
+    /// The results of completed runs, by their names; absent where no run has one.
+    pub results: BTreeMap<String, Sample>,
     /// Largest memory of any run.
     pub max_rss_bytes: Option<u64>,
     /// How it compares with the study's baselines.
     pub ratios: Vec<BaselineRatio>,
 }
 
-/// How many times as fast a cell is as a baseline.
+/// How many times as good a cell is as a baseline, by the study's first result that can be better: of a time, how many
+/// times as fast.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BaselineRatio {
     /// Levels of the baseline that differ from the cell's.
     pub baseline: Levels,
     /// Runs of both in one session and round.
     pub pairs: usize,
-    /// The baseline's time over the cell's, judged as `pump lab compare` does. Where there is a band, the verdict is a
-    /// difference only if the interval lies outside of it.
+    /// The baseline's value over the cell's, or the other way round where more is better, judged as `pump lab compare` does.
+    /// Where there is a band, the verdict is a difference only if the interval lies outside of it.
     #[serde(flatten)]
     pub judged: Judged,
     /// The interval of the same ratio for the baseline run once more (the factor `control`): the band of equal runs.
@@ -149,7 +121,15 @@ pub struct BaselineRatio {
     pub is_shown: bool,
 }
 
-type FoundCells<'rows> = BTreeMap<&'rows Levels, Vec<&'rows Row>>;
+type FoundCells<'rows> = BTreeMap<&'rows Levels, Vec<&'rows CellRun<'rows>>>;
+
+/// The result that ratios are of.
+#[derive(Clone, Copy)]
+struct ComparedResult<'study> {
+    /// Its place in the list.
+    at: usize,
+    result: &'study StudyResult,
+}
 
 /// A cell beside the cell that has a baseline's levels and otherwise its own.
 struct FoundRatio<'rows> {
@@ -192,27 +172,32 @@ impl Summary {
 
 impl StudySummary {
     fn from_rows(name: &str, rows: &[&Row], keep_disturbed: bool) -> StudySummary {
+        let results = results_of(name, rows);
+        let compared = ComparedResult::first(&results);
+        let runs = runs_of(rows, &results);
         let mut cells: FoundCells<'_> = BTreeMap::new();
-        rows.iter().for_each(|row| cells.entry(&row.asked).or_default().push(row));
+        runs.iter().for_each(|run| cells.entry(&run.row.asked).or_default().push(run));
         let is_judged = |row: &Row| keep_disturbed || row.disturbance().is_none();
         let mut judged = cells.clone();
-        judged.values_mut().for_each(|rows| rows.retain(|row| is_judged(row)));
+        judged.values_mut().for_each(|runs| runs.retain(|run| is_judged(run.row)));
         let disturbed = DisturbedRows::count(rows.iter().copied(), keep_disturbed);
         let baselines: BTreeSet<&Levels> = rows.iter().flat_map(|row| &row.baselines).collect();
         let absent: BTreeSet<&String> = rows.iter().flat_map(|row| &row.absent).collect();
-        let found: Vec<Vec<FoundRatio<'_>>> =
-            cells.keys().map(|asked| found_ratios(asked, &baselines, &judged)).collect();
+        let found: Vec<Vec<FoundRatio<'_>>> = cells
+            .keys()
+            .map(|asked| compared.map_or(Vec::new(), |by| found_ratios(asked, &baselines, &judged, by)))
+            .collect();
         let at_once = found.iter().flatten().filter(|it| it.is_shown && it.pairs.has_estimate()).count();
         let alpha = ALPHA / at_once.max(1) as f64;
         let mut summaries: Vec<CellSummary> = cells
             .iter()
             .zip(&found)
-            .map(|((asked, rows), found)| CellSummary {
+            .map(|((asked, runs), found)| CellSummary {
                 ratios: found.iter().filter_map(|it| it.judge(alpha)).collect(),
-                ..CellSummary::from_rows(asked, rows)
+                ..CellSummary::from_runs(asked, runs, &results)
             })
             .collect();
-        summaries.sort_by(CellSummary::by_levels);
+        summaries.sort_by(|one, other| one.by_levels(other, compared));
         let single: BTreeSet<_> = found.iter().flatten().flat_map(FoundRatio::single).collect();
         StudySummary {
             study: name.into(),
@@ -220,6 +205,7 @@ impl StudySummary {
             failed: rows.iter().filter(|row| !row.is_completed()).count(),
             counts: absent.is_empty(),
             absent: absent.into_iter().cloned().collect(),
+            compared: compared.map(|compared| compared.result.name.clone()),
             cells: summaries,
             ratios_at_once: at_once,
             stages: stage_pairs(rows.iter().copied().filter(|row| is_judged(row))),
@@ -230,51 +216,59 @@ impl StudySummary {
                 .chain(notes(rows))
                 .collect(),
             disturbed,
+            results,
         }
+    }
+
+    /// The result that ratios are of.
+    pub(crate) fn compared_result(&self) -> Option<&StudyResult> {
+        self.results.iter().find(|result| Some(&result.name) == self.compared.as_ref())
+    }
+}
+
+impl<'study> ComparedResult<'study> {
+    fn first(results: &'study [StudyResult]) -> Option<ComparedResult<'study>> {
+        let mut places = results.iter().enumerate();
+        places.find(|(_, result)| result.better.is_some()).map(|(at, result)| ComparedResult { at, result })
+    }
+
+    fn of_runs<'rows>(self, runs: &[&CellRun<'rows>]) -> Vec<MeasuredRun<'rows>> {
+        runs.iter().filter_map(|run| run.measured(self.at, self.result)).collect()
+    }
+
+    /// The best cell has the least.
+    fn place_of(self, cell: &CellSummary) -> f64 {
+        let sign = if self.result.better == Some(Better::More) { -1.0 } else { 1.0 };
+        cell.median(&self.result.name).map_or(f64::MAX, |median| sign * median)
     }
 }
 
 impl CellSummary {
-    fn from_rows(asked: &Levels, rows: &[&Row]) -> CellSummary {
-        let completed: Vec<&Row> = rows.iter().copied().filter(|row| row.is_completed()).collect();
+    fn from_runs(asked: &Levels, runs: &[&CellRun<'_>], results: &[StudyResult]) -> CellSummary {
+        let completed: Vec<&CellRun<'_>> =
+            runs.iter().copied().filter(|run| run.row.is_completed()).collect();
         let mut failed = BTreeMap::new();
-        let failures = rows.iter().filter(|row| !row.is_completed());
+        let failures = runs.iter().map(|run| run.row).filter(|row| !row.is_completed());
         failures.clone().for_each(|row| *failed.entry(row.outcome.clone()).or_default() += 1);
-        let elapsed_ns = sample(&completed, |row| Some(row.elapsed_ns as f64));
-        let bytes = completed.first().map_or(0, |row| row.bytes);
-        let whole_rate = || elapsed_ns.filter(|_| bytes > 0).map(|time| bytes as f64 * 1e9 / time.median);
-        let readers = OfReaders::new(&completed);
-        let per_gib = |row: &Row, ns: f64| (row.bytes > 0).then(|| ns / 1e9 / (row.bytes as f64 / GIB));
+        let sample = |(at, result): (usize, &StudyResult)| {
+            let values: Vec<f64> = completed.iter().filter_map(|run| run.values[at]).collect();
+            Some((result.name.clone(), sample_of(&values)?))
+        };
         CellSummary {
             asked: asked.clone(),
             completed: completed.len(),
             failed,
             message: failures.into_iter().find_map(|row| row.message.clone()),
-            bytes,
-            elapsed_ns,
-            bytes_per_second: readers.map_or_else(whole_rate, |readers| readers.all_bytes_per_second),
-            reported_bytes_per_second: sample(&completed, |row| row.reported().bytes_per_second),
-            small_frame_ns: sample(&completed, |row| row.reported().small_frame_ns),
-            large_frame_ns: sample(&completed, |row| row.reported().large_frame_ns),
-            first_answer_ns: sample(&completed, |row| row.reported().first_answer_ns),
-            later_answer_ns: sample(&completed, |row| row.reported().later_answer_ns),
-            reader_ns: readers.map(|readers| readers.latency_ns),
-            reader_bytes_per_second: readers.and_then(|readers| readers.bytes_per_second),
-            ns_per_request: sample(&completed, |row| {
-                row.requests.filter(|&count| count > 0).map(|count| row.elapsed_ns as f64 / count as f64)
-            }),
-            source_p50_ns: sample(&completed, |row| source_latency_ns(row, "p50")),
-            source_p99_ns: sample(&completed, |row| source_latency_ns(row, "p99")),
-            mean_part_bytes: sample(&completed, |row| row.mean_part_bytes.map(|bytes| bytes as f64)),
-            cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, cpu_ns(row, CpuBy::Process)?)),
-            machine_cpu_seconds_per_gib: sample(&completed, |row| per_gib(row, row.machine_cpu_ns? as f64)),
-            soaker_cpu_ns_per_byte: sample(&completed, |row| soaker_ns_per(row, Some(row.bytes))),
-            soaker_cpu_us_per_request: sample(&completed, |row| {
-                soaker_ns_per(row, row.requests).map(|ns| ns / 1e3)
-            }),
-            max_rss_bytes: completed.iter().filter_map(|row| row.max_rss_bytes).max(),
+            bytes: completed.first().map_or(0, |run| run.row.bytes),
+            results: results.iter().enumerate().filter_map(sample).collect(),
+            max_rss_bytes: completed.iter().filter_map(|run| run.row.max_rss_bytes).max(),
             ratios: Vec::new(),
         }
+    }
+
+    /// The median of a result.
+    pub(crate) fn median(&self, result: &str) -> Option<f64> {
+        self.results.get(result).map(|sample| sample.median)
     }
 
     /// The ratios that people are shown.
@@ -282,57 +276,18 @@ impl CellSummary {
         self.ratios.iter().filter(|ratio| ratio.is_shown)
     }
 
-    /// By the levels of all factors but the command, then the fastest command first.
-    fn by_levels(&self, other: &CellSummary) -> Ordering {
+    /// By the levels of all factors but the command, then the best command first.
+    fn by_levels(&self, other: &CellSummary, compared: Option<ComparedResult<'_>>) -> Ordering {
         let levels = |cell: &CellSummary| {
             let others = cell.asked.iter().filter(|(name, _)| *name != COMMAND);
             others.map(|(_, level)| level.clone()).collect::<Vec<_>>()
         };
-        let time = |cell: &CellSummary| cell.elapsed_ns.map_or(f64::MAX, |time| time.median);
+        let place = |cell: &CellSummary| compared.map_or(0.0, |compared| compared.place_of(cell));
         let (ours, theirs) = (levels(self), levels(other));
         let by_value = ours.iter().zip(&theirs).map(|(one, other)| one.by_value(other));
         let by_value = by_value.fold(Ordering::Equal, Ordering::then);
-        by_value.then(time(self).total_cmp(&time(other))).then_with(|| self.asked.cmp(&other.asked))
+        by_value.then(place(self).total_cmp(&place(other))).then_with(|| self.asked.cmp(&other.asked))
     }
-}
-
-/// The readers of a cell.
-#[derive(Clone, Copy)]
-struct OfReaders {
-    latency_ns: Sample,
-    bytes_per_second: Option<f64>,
-    all_bytes_per_second: Option<f64>,
-}
-
-impl OfReaders {
-    /// `None` where runs started none together. The readers of one run share its luck: a run is one value.
-    fn new(rows: &[&Row]) -> Option<OfReaders> {
-        let rows = || rows.iter().filter(|row| row.readers.is_some());
-        let latencies_ns: Vec<f64> =
-            rows().filter_map(|row| Some(stats::mean(&row.latencies_s())? * 1e9)).collect();
-        let latency_ns = sample_of(&latencies_ns)?;
-        let (runs, readers) = (rows().count(), rows().map(|row| row.latencies_s().len()).sum::<usize>());
-        let bytes: u64 = rows().map(|row| row.bytes).sum();
-        let rate = |bytes: f64| (bytes > 0.0).then(|| bytes * 1e9 / latency_ns.mean);
-        Some(OfReaders {
-            latency_ns,
-            bytes_per_second: rate(bytes as f64 / readers as f64),
-            all_bytes_per_second: rate(bytes as f64 / runs as f64),
-        })
-    }
-}
-
-fn source_latency_ns(row: &Row, percentile: &str) -> Option<f64> {
-    row.latency_ns.as_ref()?.get("source")?.get(percentile)?.as_f64()
-}
-
-fn soaker_ns_per(row: &Row, count: Option<u64>) -> Option<f64> {
-    let cpu_ns = row.soaker.as_ref()?.cpu_ns? as f64;
-    count.filter(|&count| count > 0).map(|count| cpu_ns / count as f64)
-}
-
-fn sample(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> Option<Sample> {
-    sample_of(&rows.iter().filter_map(|row| value(row)).collect::<Vec<f64>>())
 }
 
 fn sample_of(values: &[f64]) -> Option<Sample> {
@@ -351,6 +306,7 @@ fn found_ratios<'rows>(
     asked: &Levels,
     baselines: &BTreeSet<&'rows Levels>,
     cells: &FoundCells<'rows>,
+    compared: ComparedResult<'_>,
 ) -> Vec<FoundRatio<'rows>> {
     let is_of = |baseline: &Levels| baseline.iter().all(|(name, level)| asked.get(name) == Some(level));
     let own: Vec<&Levels> = baselines.iter().copied().filter(|baseline| is_of(baseline)).collect();
@@ -359,10 +315,12 @@ fn found_ratios<'rows>(
         other.extend((*baseline).clone());
         let [(&its_baseline, others), (&cell, its)] =
             [cells.get_key_value(&other)?, cells.get_key_value(asked)?];
-        let pairs = ComparedPairs::from_rows([others, its]).filter(|_| its_baseline != cell)?;
+        let pairs_of = |sides: [&Vec<&CellRun<'rows>>; 2]| {
+            ComparedPairs::from_runs(sides.map(|runs| compared.of_runs(runs)))
+        };
+        let pairs = pairs_of([others, its]).filter(|_| its_baseline != cell)?;
         let is_shown = !own.iter().any(|own| own.keys().eq(baseline.keys()));
-        let equals =
-            run_again(its_baseline, cells).and_then(|again| ComparedPairs::from_rows([others, again]));
+        let equals = run_again(its_baseline, cells).and_then(|again| pairs_of([others, again]));
         Some(FoundRatio { baseline, cells: [its_baseline, cell], pairs, equals, is_shown })
     };
     baselines.iter().filter_map(found).collect()
@@ -372,13 +330,13 @@ fn found_ratios<'rows>(
 fn run_again<'cells, 'rows>(
     asked: &Levels,
     cells: &'cells FoundCells<'rows>,
-) -> Option<&'cells Vec<&'rows Row>> {
+) -> Option<&'cells Vec<&'rows CellRun<'rows>>> {
     let own = asked.get(CONTROL)?;
     let is_again = |other: &Levels| {
         other.get(CONTROL).is_some_and(|control| control != own)
             && asked.iter().all(|(factor, level)| factor == CONTROL || other.get(factor) == Some(level))
     };
-    cells.iter().find(|(other, _)| is_again(other)).map(|(_, rows)| rows)
+    cells.iter().find(|(other, _)| is_again(other)).map(|(_, runs)| runs)
 }
 
 impl<'rows> FoundRatio<'rows> {
@@ -453,7 +411,7 @@ fn drift_notes(rows: &[&Row]) -> Vec<String> {
     sessions.into_values().filter_map(|rows| Drift::from_rows(rows)?.words()).collect()
 }
 
-/// Doubts about the CPU time by the soaker, and what it fell back to.
+/// What makes the CPU time by the soaker uncertain, and what it fell back to.
 fn soaker_notes(rows: &[&Row]) -> Vec<String> {
     let soaked: Vec<_> = rows.iter().filter_map(|row| row.soaker.as_ref()).collect();
     let noisy: Vec<_> = soaked.iter().filter(|soaker| soaker.noisy).collect();

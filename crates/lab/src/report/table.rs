@@ -10,8 +10,8 @@ use crate::judge::stages::StagePair;
 use crate::judge::stats::{ComparisonVerdict, Interval};
 use crate::report::fastest::fastest_lines;
 use crate::report::figures;
-use crate::report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
-use crate::study::MTU;
+use crate::report::summary::{BaselineRatio, CellSummary, StudySummary, Summary};
+use crate::study::{MTU, StudyResult};
 
 impl fmt::Display for Summary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,7 +40,7 @@ impl fmt::Display for StudySummary {
         let ratios = self.ratio_lines();
         if !ratios.is_empty() {
             let interval = self.ratio_interval_words();
-            writeln!(out, "\ntimes as fast, mean of the rounds' ratios [{interval}]:")?;
+            writeln!(out, "\n{}, mean of the rounds' ratios [{interval}]:", self.ratio_head())?;
             ratios.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
         }
         let remarks = self.remarks();
@@ -57,6 +57,16 @@ impl StudySummary {
         match self.ratios_at_once {
             0 | 1 => "95 % interval".into(),
             all => format!("95 % interval, for all {all} at once"),
+        }
+    }
+
+    /// What a ratio to a baseline is.
+    pub(crate) fn ratio_head(&self) -> String {
+        match self.compared_result() {
+            Some(result) if !["time", "bandwidth"].contains(&result.name.as_str()) => {
+                format!("times as good by {}", result.label)
+            }
+            _ => "times as fast".into(),
         }
     }
 
@@ -78,40 +88,25 @@ impl StudySummary {
         self.factors().into_iter().filter(|name| !fixed.iter().any(|(other, _)| other == name)).collect()
     }
 
-    /// The table, head first; columns without any figure are left out.
+    /// The table, head first. The first result that has a value has its interval and its deviation beside it.
     pub(crate) fn rows(&self) -> Vec<Vec<String>> {
-        let figures = [
-            "n",
-            "time",
-            "95 % interval",
-            "MB/s",
-            "small frame's round trip",
-            "large frame's",
-            "first answer",
-            "later answers",
-            "reader's mean",
-            "deviation",
-            "reader's MB/s",
-            "ns/request",
-            "read's median",
-            "99 %",
-            "KiB/receive",
-            "CPU s/GiB",
-            "machine s/GiB",
-            "soaker ns/B",
-            "soaker us/request",
-        ];
-        let head = self.varied().into_iter().cloned().chain(figures.map(String::from)).collect();
-        let cells = self.cells.iter().map(|cell| {
-            let levels = self.varied().into_iter().map(|name| level(cell, name));
-            levels.chain(figures_of(cell)).collect()
+        let is_filled =
+            |result: &&StudyResult| self.cells.iter().any(|cell| cell.results.contains_key(&result.name));
+        let results: Vec<&StudyResult> = self.results.iter().filter(is_filled).collect();
+        let varied = self.varied();
+        let heads = results.iter().enumerate().flat_map(|(at, result)| {
+            let besides = if at == 0 { ["95 % interval", "deviation"].as_slice() } else { &[] };
+            let own = figures::head(&result.label, &result.unit);
+            std::iter::once(own).chain(besides.iter().map(|words| words.to_string()))
         });
-        let rows: Vec<Vec<String>> = std::iter::once(head).chain(cells).collect();
-        let filled: Vec<bool> =
-            (0..rows[0].len()).map(|at| rows[1..].iter().any(|row| !row[at].is_empty())).collect();
-        let keep =
-            |row: Vec<String>| row.into_iter().zip(&filled).filter(|(_, keep)| **keep).map(|(it, _)| it);
-        rows.into_iter().map(|row| keep(row).collect()).collect()
+        let head = varied.iter().map(|name| name.to_string()).chain(["n".into()]).chain(heads);
+        let cells = self.cells.iter().map(|cell| {
+            let levels = varied.iter().map(|name| level(cell, name)).chain([cell.completed.to_string()]);
+            let figures =
+                results.iter().enumerate().flat_map(|(at, result)| result_entries(cell, result, at == 0));
+            levels.chain(figures).collect()
+        });
+        without_empty_columns(std::iter::once(head.collect()).chain(cells).collect())
     }
 
     fn ratio_lines(&self) -> Vec<String> {
@@ -142,33 +137,26 @@ fn level(cell: &CellSummary, name: &str) -> String {
     cell.asked.get(name).map_or(String::new(), ToString::to_string)
 }
 
-fn figures_of(cell: &CellSummary) -> Vec<String> {
-    let median = |sample: &Option<Sample>| sample.map_or(String::new(), |it| figures::figures(it.median));
-    let interval = cell.elapsed_ns.and_then(|time| time.interval);
-    let rate = |rate: Option<f64>| rate.map_or(String::new(), |rate| figures::figures(rate / 1e6));
-    let time = |sample: &Option<Sample>| sample.map_or(String::new(), |it| figures::ns(it.median));
-    let reported_rate = cell.reported_bytes_per_second.map(|it| it.median);
-    vec![
-        cell.completed.to_string(),
-        time(&cell.elapsed_ns),
-        interval.map_or(String::new(), |it| format!("{} .. {}", figures::ns(it.low), figures::ns(it.high))),
-        rate(cell.bytes_per_second.or(reported_rate)),
-        time(&cell.small_frame_ns),
-        time(&cell.large_frame_ns),
-        time(&cell.first_answer_ns),
-        time(&cell.later_answer_ns),
-        cell.reader_ns.map_or(String::new(), |it| figures::ns(it.mean)),
-        cell.reader_ns.and_then(|it| it.standard_deviation).map_or(String::new(), figures::ns),
-        rate(cell.reader_bytes_per_second),
-        median(&cell.ns_per_request),
-        time(&cell.source_p50_ns),
-        time(&cell.source_p99_ns),
-        cell.mean_part_bytes.map_or(String::new(), |part| figures::figures(part.median / 1024.0)),
-        median(&cell.cpu_seconds_per_gib),
-        median(&cell.machine_cpu_seconds_per_gib),
-        median(&cell.soaker_cpu_ns_per_byte),
-        median(&cell.soaker_cpu_us_per_request),
-    ]
+/// The median of a result, and, of the first one, its interval and its deviation.
+fn result_entries(cell: &CellSummary, result: &StudyResult, is_first: bool) -> Vec<String> {
+    let sample = cell.results.get(&result.name);
+    let shown = |value: f64| figures::of_unit(value, &result.unit);
+    let entry = |value: Option<f64>| value.map_or(String::new(), shown);
+    let median = entry(sample.map(|sample| sample.median));
+    if !is_first {
+        return vec![median];
+    }
+    let interval = sample.and_then(|sample| sample.interval);
+    let interval = interval.map_or(String::new(), |it| format!("{} .. {}", shown(it.low), shown(it.high)));
+    vec![median, interval, entry(sample.and_then(|sample| sample.standard_deviation))]
+}
+
+/// Columns without any entry below their head are left out.
+fn without_empty_columns(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let filled: Vec<bool> =
+        (0..rows[0].len()).map(|at| rows[1..].iter().any(|row| !row[at].is_empty())).collect();
+    let keep = |row: Vec<String>| row.into_iter().zip(&filled).filter(|(_, keep)| **keep).map(|(it, _)| it);
+    rows.into_iter().map(|row| keep(row).collect()).collect()
 }
 
 fn ratio_words(ratio: &BaselineRatio) -> String {
@@ -247,9 +235,9 @@ mod tests {
 peers: 11 runs, size 1GiB
 mbuffer is not installed here: a report without it counts for nothing
 
-command  n    time     95 % interval  MB/s  machine s/GiB
-   pump  5  1.00 s  1.00 s .. 1.00 s  1074          0.250
-     cp  5  2.00 s  2.00 s .. 2.00 s   537          0.250
+command  n    time     95 % interval  deviation  bandwidth, MB/s  CPU time for a byte, whole machine, ns/byte
+   pump  5  1.00 s  1.00 s .. 1.00 s       0 ns             1074                                        0.233
+     cp  5  2.00 s  2.00 s .. 2.00 s       0 ns              537                                        0.233
 
 times as fast, mean of the rounds' ratios [95 % interval]:
   pump / cp: 2.00 [2.00..2.00], n = 5
@@ -361,35 +349,36 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
         };
         let rows = [100_000, 300_000, 200_000].map(read).to_vec();
         let text = Summary::from_rows(&[rows]).to_string();
-        let [head, figures] = ["read's median", "200"].map(|word| {
+        let [head, figures] = ["a read's median", "200"].map(|word| {
             let line = text.lines().find(|line| line.contains(word));
             line.unwrap_or_else(|| panic!("{word}: {text}"))
         });
-        assert!(head.contains("99 %") && figures.contains("4.00 ms"), "{text}");
+        assert!(head.contains("99 % of reads") && figures.contains("4.00 ms"), "{text}");
         assert!(!Summary::from_rows(&[vec![row("cp", 0, 1)]]).to_string().contains("read's median"));
     }
 
-    /// Kept rows of commands that move no bytes of their own: their figures are in `achieved`.
+    /// Kept rows: what a study declares is a column of `view`, and so of its page, and in the JSON form.
     #[test]
-    fn what_a_command_reports_of_itself_is_a_column() {
-        for (name, columns) in [
-            ("tcp-buffers", &["MB/s"][..]),
-            ("tcp-sharing", &["MB/s"]),
-            ("udp-throughput", &["MB/s"]),
-            ("udp-latency", &["small frame's round trip", "large frame's"]),
-            ("request-response", &["first answer", "later answers"]),
-        ] {
-            let path = format!("{}/../../bench/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
-            let summary = crate::view(&[path.into()], false).expect(name);
-            let rows = summary.studies[0].rows();
-            for column in columns {
-                let at = rows[0].iter().position(|head| head == column);
-                let at = at.unwrap_or_else(|| panic!("{name}: {column}: {:?}", rows[0]));
-                assert!(rows[1..].iter().all(|row| !row[at].is_empty()), "{name}: {column}: {rows:?}");
+    fn every_result_of_a_built_in_study_is_a_column() {
+        for study in crate::study::builtin::STUDIES {
+            let path = format!("{}/../../bench/{}.jsonl", env!("CARGO_MANIFEST_DIR"), study.name);
+            let Ok(summary) = crate::view(&[path.into()], false) else { continue };
+            let Some(summary) = summary.studies.iter().find(|it| it.study == study.name) else { continue };
+            let head = summary.rows().remove(0);
+            let json = serde_json::to_value(summary).expect("JSON");
+            for result in crate::report::results::declared_by(study.text) {
+                let column = figures::head(&result.label, &result.unit);
+                assert!(head.contains(&column), "{}: {column}: {head:?}", study.name);
+                let cells = json["cells"].as_array().expect("cells");
+                let sample = cells.iter().map(|cell| &cell["results"][&result.name]).find(|it| !it.is_null());
+                assert!(
+                    sample.is_some_and(|it| it["n"].as_u64() > Some(0)),
+                    "{}: {}",
+                    study.name,
+                    result.name
+                );
             }
         }
-        let plain = Summary::from_rows(&[vec![row("cp", 0, 1)]]).to_string();
-        assert!(!plain.contains("round trip") && !plain.contains("answer"), "{plain}");
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use serde::Serialize;
 
-use super::{Check, Exception, JobTemplate, Level, Order, Probe, StopRule, Study, StudyStep, Template};
+use super::{
+    Check, Exception, JobTemplate, Level, Order, Probe, StopRule, Study, StudyResult, StudyStep, Template,
+};
 
 /// A study's file without its factors, whose order counts.
 #[derive(Debug, Serialize)]
@@ -27,6 +29,7 @@ struct Text<'study> {
     stop: Option<StopRule>,
     prepare: &'study [StudyStep],
     baselines: &'study [BTreeMap<String, Level>],
+    results: &'study [StudyResult],
     job: Option<&'study JobTemplate>,
     command: Option<StudyCommands<'study>>,
     chosen: &'study [BTreeMap<String, Vec<Level>>],
@@ -59,6 +62,7 @@ impl Study {
             stop: self.stop,
             prepare: &self.prepare,
             baselines: &self.baselines,
+            results: &self.results,
             job,
             command,
             chosen: &self.chosen,

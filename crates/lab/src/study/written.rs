@@ -12,7 +12,7 @@ use super::complaint::complaint;
 use super::distance::NONE;
 use super::{
     COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, StopRule, Study,
-    StudyError, StudyStep, Template,
+    StudyError, StudyResult, StudyStep, Template, results,
 };
 
 /// 10 repeats, one discarded warm-up.
@@ -48,6 +48,8 @@ struct WrittenStudy {
     check: Vec<Check>,
     #[serde(default)]
     baselines: Vec<BTreeMap<String, Level>>,
+    #[serde(default)]
+    results: Vec<StudyResult>,
     #[serde(default)]
     factors: Factors,
     job: Option<JobTemplate>,
@@ -121,6 +123,7 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
         seed: changes.seed.or(written.seed).unwrap_or(SEED),
         order: written.order,
         baselines: written.baselines,
+        results: results::in_full(written.results),
         requires: written.requires,
         chosen: written.chosen,
         exceptions: written.exceptions,

@@ -136,10 +136,8 @@ impl Account<'_> {
     /// With the limit of a control group behind a wait for a disk, as it is set. A job that says nothing of its waits looks
     /// for none.
     fn with_limit(&self, limited_by: LimitedBy, detail: LimitedDetail) -> LimitedDetail {
-        let is_disk = matches!(
-            detail.why,
-            Why::Device | Why::SharedDevice | Why::StableStorage | Why::MemoryLimit
-        );
+        let is_disk =
+            matches!(detail.why, Why::Device | Why::SharedDevice | Why::StableStorage | Why::MemoryLimit);
         if !is_disk || self.elapsed_ns() < CHANCE_NS {
             return detail;
         }

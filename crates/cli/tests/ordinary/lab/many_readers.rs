@@ -59,13 +59,14 @@ fn a_row_has_a_record_for_each_reader() {
         }
     }
     let table = &run.out;
-    assert!(table.contains("reader's mean  deviation  reader's MB/s"), "{table}");
+    assert!(table.contains("deviation  bandwidth, MB/s  a reader's bandwidth, MB/s"), "{table}");
     let view = home.pump(&["lab", "view", "rows.jsonl", "--json"]);
-    let view = view.out.lines().find(|line| line.contains("reader_ns")).expect("a summary").to_owned();
+    let view = view.out.lines().find(|line| line.contains("reader_bandwidth")).expect("a summary").to_owned();
     let view: Value = serde_json::from_str(&view).expect("JSON");
     let cell = &view["studies"][0]["cells"][0];
-    assert_eq!(cell["reader_ns"]["n"], 3, "readers of one run are one value: {cell}");
-    let (one, all) = (cell["reader_bytes_per_second"].as_f64(), cell["bytes_per_second"].as_f64());
+    let results = &cell["results"];
+    assert_eq!(results["time"]["n"], 3, "readers of one run are one value: {cell}");
+    let [one, all] = ["reader_bandwidth", "bandwidth"].map(|name| results[name]["median"].as_f64());
     let three = all.expect("a rate") / one.expect("a rate");
     assert!((three - 3.0).abs() < 1e-9, "{cell}");
 }

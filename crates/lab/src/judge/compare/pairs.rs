@@ -5,13 +5,11 @@
 use std::collections::BTreeSet;
 
 use super::judged::{Judged, Unjudged};
-use super::metric::Metric;
-use super::units::{self, CellUnits, CellValues, ComparedBy};
-use crate::judge::cost::CpuBy;
+use super::units::{self, CellUnits, CellValues, ComparedBy, MeasuredRun};
 use crate::judge::stats::mean;
-use crate::row::{Row, SessionRound};
+use crate::row::SessionRound;
 
-/// Pairs of runs of two cells, by their time.
+/// Pairs of runs of two cells.
 #[derive(Debug)]
 pub(crate) struct ComparedPairs<'rows> {
     units: CellUnits<'rows>,
@@ -20,9 +18,9 @@ pub(crate) struct ComparedPairs<'rows> {
 }
 
 impl<'rows> ComparedPairs<'rows> {
-    /// The completed runs of A and of B in pairs. `None` if either side has no run.
-    pub fn from_rows([a, b]: [&Vec<&'rows Row>; 2]) -> Option<ComparedPairs<'rows>> {
-        let values = [a, b].map(|rows| CellValues::from_rows(rows, Metric::Elapsed, CpuBy::default()));
+    /// Runs of A and of B in pairs. `None` if either side has none.
+    pub fn from_runs(sides: [Vec<MeasuredRun<'rows>>; 2]) -> Option<ComparedPairs<'rows>> {
+        let values = sides.map(CellValues::from_runs);
         let units = CellUnits::from_values([&values[0], &values[1]], ComparedBy::Pairs);
         let [a, b] = values.each_ref().map(|side| side.runs().copied().collect::<BTreeSet<_>>());
         let single = [a.difference(&b).copied().collect(), b.difference(&a).copied().collect()];
@@ -39,7 +37,7 @@ impl<'rows> ComparedPairs<'rows> {
         self.units.has_estimate()
     }
 
-    /// A's time over B's, with an interval that holds but for a part alpha of all cases. `None` without pairs.
+    /// A's figure over B's, with an interval that holds but for a part alpha of all cases. `None` without pairs.
     pub fn judge(&self, alpha: f64) -> Option<Judged> {
         let ratio = mean(&self.units.differences())?.exp();
         Some(match units::estimate(&[&self.units]) {

@@ -74,16 +74,33 @@ fn seconds(row: &Row) -> f64 {
     row.time.parse::<jiff::Timestamp>().map_or(0.0, |time| time.as_second() as f64)
 }
 
+/// A run and its figure, of which less is better.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeasuredRun<'rows> {
+    pub row: &'rows Row,
+    /// Above 0.
+    pub value: f64,
+    /// The variance that its logarithm has by rounding.
+    pub rounding: f64,
+}
+
 impl<'rows> CellValues<'rows> {
     /// The values of completed runs, CPU time by this measure.
     pub fn from_rows(rows: &[&'rows Row], metric: Metric, cpu_by: CpuBy) -> CellValues<'rows> {
+        let measured = |row: &&'rows Row| {
+            let (value, rounding) = (metric.value_in(row, cpu_by)?, metric.rounding_in(row, cpu_by));
+            Some(MeasuredRun { row, value, rounding })
+        };
+        CellValues::from_runs(rows.iter().filter(|row| row.is_completed()).filter_map(measured))
+    }
+
+    /// The values of runs.
+    pub fn from_runs(runs: impl IntoIterator<Item = MeasuredRun<'rows>>) -> CellValues<'rows> {
         let mut found = CellValues::default();
-        for row in rows.iter().filter(|row| row.is_completed()) {
-            if let Some(value) = metric.value_in(row, cpu_by) {
-                found.values.entry(SessionRound::of_row(row)).or_default().push(value);
-                found.times.entry(&row.session).or_default().push(seconds(row));
-                found.roundings.push(metric.rounding_in(row, cpu_by));
-            }
+        for MeasuredRun { row, value, rounding } in runs {
+            found.values.entry(SessionRound::of_row(row)).or_default().push(value);
+            found.times.entry(&row.session).or_default().push(seconds(row));
+            found.roundings.push(rounding);
         }
         found
     }

@@ -52,10 +52,12 @@ fn ratios_are_of_pairs_so_drift_does_not_matter() {
     }
     let pump = &study.cells[0];
     assert_eq!(pump.ratios[0].pairs, 7);
-    assert_eq!(pump.elapsed_ns.map(|time| time.median), Some(2.6e9));
-    assert_eq!(pump.cpu_seconds_per_gib.map(|cpu| cpu.median), Some(0.75));
-    assert_eq!(pump.machine_cpu_seconds_per_gib.map(|cpu| cpu.median), Some(1.0));
-    assert_eq!(pump.ns_per_request, None);
+    let gib = (1_u64 << 30) as f64;
+    assert_eq!(pump.median("time").map(f64::round), Some(2.6e9));
+    assert_eq!(pump.median("cpu"), Some(750_000_000.0 / gib));
+    assert_eq!(pump.median("machine_cpu"), Some(1e9 / gib));
+    assert_eq!(pump.median("request_time"), None);
+    assert_eq!(study.compared.as_deref(), Some("time"));
 }
 
 #[test]
@@ -101,7 +103,12 @@ fn ratios_are_those_of_compare_and_hold_at_once() {
             own.map(|row| Row { asked: BTreeMap::new(), ..row }).collect()
         };
         let pairs = [side("cp"), side(name)];
-        let pairs = ComparedPairs::from_rows([&pairs[0].iter().collect(), &pairs[1].iter().collect()]);
+        let run = |row| MeasuredRun {
+            row,
+            value: row.elapsed_ns as f64,
+            rounding: (row.elapsed_ns as f64).powi(-2) / 12.0,
+        };
+        let pairs = ComparedPairs::from_runs([0, 1].map(|side| pairs[side].iter().map(run).collect()));
         let alone = pairs.expect("pairs").judge(ALPHA).expect("a verdict");
         let judged = cell.ratios[0].judged;
         assert_eq!(judged.ratio, alone.ratio, "{name}");
@@ -150,13 +157,13 @@ fn readers_of_one_run_are_one_value() {
     };
     let run = |repeat, ms: [u64; 4]| row("pump", repeat, 1).with_readers(ms.map(reader).into());
     let study = study(&[vec![run(0, [10, 12, 14, 16]), run(1, [20, 22, 24, 26])]]);
-    let readers = study.cells[0].reader_ns.expect("readers");
+    let readers = study.cells[0].results["time"];
     assert_eq!((readers.n, readers.mean.round(), readers.interval), (2, 18e6, None));
     assert_eq!(readers.standard_error.map(f64::round), Some(5e6), "of means of 13 and 23 ms");
-    let two_gib = f64::from(1 << 30) / 0.018;
-    let rates = [study.cells[0].bytes_per_second, study.cells[0].reader_bytes_per_second];
-    let near = |rate: Option<f64>, other: f64| rate.is_some_and(|rate| (rate / other - 1.0).abs() < 1e-9);
-    assert!(near(rates[0], two_gib) && near(rates[1], two_gib / 4.0), "{rates:?}");
+    let two_gib = f64::from(1 << 30) * (1.0 / 0.013 + 1.0 / 0.023) / 2.0;
+    let rates = ["bandwidth", "reader_bandwidth"].map(|name| study.cells[0].median(name));
+    let is = |rate: Option<f64>, other: f64| rate.is_some_and(|rate| (rate / other - 1.0).abs() < 1e-9);
+    assert!(is(rates[0], two_gib) && is(rates[1], two_gib / 4.0), "{rates:?}");
 }
 
 #[test]
@@ -178,9 +185,9 @@ fn the_cpu_time_of_the_soaker_stands_beside_that_of_the_process() {
     }
     let study = study(&[rows]);
     let cell = &study.cells[0];
-    let means = |sample: Option<Sample>| sample.map(|it| (it.n, it.mean));
-    assert_eq!(means(cell.soaker_cpu_ns_per_byte), Some((2, 0.5)));
-    assert_eq!(means(cell.soaker_cpu_us_per_request), Some((2, 524.288)));
+    let means = |name: &str| cell.results.get(name).map(|it| (it.n, it.mean));
+    assert_eq!(means("soaker_cpu"), Some((2, 0.5)));
+    assert_eq!(means("soaker_request_cpu"), Some((2, 524_288.0)));
     let notes = ["1 of 3 runs with the soaker are noisy; the first: not quiet", "the soaker: nice 19"];
     assert_eq!(study.notes[1..], notes);
     assert!(study.notes[0].starts_with("disturbed runs: 1 (the soaker was noisy: 1), in no verdict"));

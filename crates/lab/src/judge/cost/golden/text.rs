@@ -15,9 +15,21 @@ use crate::study::{Changes, Level, Study};
 
 /// Checks of the text.
 pub const CHECKS: [GoldenCheck; 3] = [
-    ("M4", "a CPU's bandwidth is 1 / (Cb + Cr/RS): 3 GB/s of 64 KiB, 25 MB/s", 10.0, "percent", cpu_bandwidths),
+    (
+        "M4",
+        "a CPU's bandwidth is 1 / (Cb + Cr/RS): 3 GB/s of 64 KiB, 25 MB/s",
+        10.0,
+        "percent",
+        cpu_bandwidths,
+    ),
     ("E2", "larger requests gain less and less", 0.0, "steps out of order", steps),
-    ("E11", "our studies repeat as often, with requests as small", 0.0, "studies that fall short", experiments),
+    (
+        "E11",
+        "our studies repeat as often, with requests as small",
+        0.0,
+        "studies that fall short",
+        experiments,
+    ),
 ];
 
 fn scalar(table: &CsvTable, quantity: &str) -> anyhow::Result<f64> {
@@ -55,20 +67,28 @@ fn steps(folder: &Path) -> CheckFound {
     let bound = gains.pop().context("no steps of a sink")?;
     let out_of_order = gains.windows(2).filter(|two| two[0] <= two[1]).count();
     let beyond = gains.last().is_some_and(|last| *last >= bound);
-    Ok(((out_of_order + usize::from(beyond)) as f64, format!("{} steps, {bound} % at most beyond", gains.len())))
+    Ok((
+        (out_of_order + usize::from(beyond)) as f64,
+        format!("{} steps, {bound} % at most beyond", gains.len()),
+    ))
 }
 
 fn experiments(folder: &Path) -> CheckFound {
     let table = CsvTable::read(&folder.join("datapump_experiments.csv"))?;
     let (mut short, mut repeats) = (0, Vec::new());
-    for (experiment, name) in
-        [("null_to_null", "cpu"), ("disk_source", "disk-source"), ("disk_sink", "disk-sink"), ("network", "network")]
-    {
+    for (experiment, name) in [
+        ("null_to_null", "cpu"),
+        ("disk_source", "disk-source"),
+        ("disk_sink", "disk-sink"),
+        ("network", "network"),
+    ] {
         let row = table.row_with(&[("experiment", experiment)])?;
         let built_in = builtin::find(name).context("no such study")?;
         let study = Study::parse(name, built_in.text, &Changes::default())?;
         let sizes = study.levels("request_size").iter().filter_map(Level::value);
-        let is_as_small = row.optional("request_size_min_bytes")?.is_none_or(|least| sizes.fold(f64::MAX, f64::min) <= least);
+        let is_as_small = row
+            .optional("request_size_min_bytes")?
+            .is_none_or(|least| sizes.fold(f64::MAX, f64::min) <= least);
         let is_as_often = f64::from(study.repeats) >= row.above_zero("repeats")?;
         short += u32::from(!(is_as_small && is_as_often));
         repeats.push(format!("{name} {}", study.repeats));

@@ -1,0 +1,150 @@
+//! The results of a study in its rows: which ones, and the value of each in a run.
+//!
+//! Must not know: what values of several runs say together, how they are shown.
+
+use serde_json::Value;
+
+use crate::judge::compare::MeasuredRun;
+use crate::row::Row;
+use crate::study::results::{FieldPath, usual};
+use crate::study::{Better, Changes, Study, StudyResult, builtin};
+
+/// A result whose fields can be read.
+#[derive(Debug)]
+struct ResultReader<'study> {
+    result: &'study StudyResult,
+    from: FieldPath,
+    per: Option<FieldPath>,
+}
+
+/// A run with the values of all results of its study, in their order.
+#[derive(Debug)]
+pub(super) struct CellRun<'rows> {
+    pub row: &'rows Row,
+    pub values: Vec<Option<f64>>,
+}
+
+/// The results of the study that rows are of: those that it has declared, in its text or, of older rows, as it is built in;
+/// else the usual ones.
+pub(super) fn results_of(name: &str, rows: &[&Row]) -> Vec<StudyResult> {
+    let in_rows = rows.iter().rev().find_map(|row| row.study_text.as_deref());
+    let built_in = || builtin::find(name).map(|study| study.text);
+    let texts = in_rows.into_iter().chain(built_in());
+    texts.map(declared_by).find(|results| !results.is_empty()).unwrap_or_else(usual)
+}
+
+/// The results that a study's text declares. A text of an older version may be none of this one.
+pub(super) fn declared_by(text: &str) -> Vec<StudyResult> {
+    let study = Study::parse("the rows' study", text, &Changes::default());
+    study.map_or(Vec::new(), |study| study.results)
+}
+
+/// The runs of rows, each with its values.
+pub(super) fn runs_of<'rows>(rows: &[&'rows Row], results: &[StudyResult]) -> Vec<CellRun<'rows>> {
+    let readers: Vec<Option<ResultReader<'_>>> = results.iter().map(ResultReader::new).collect();
+    let run = |row: &&'rows Row| {
+        let fields = row.fields();
+        let value = |reader: &Option<ResultReader<'_>>| reader.as_ref()?.value(&fields);
+        CellRun { row, values: readers.iter().map(value).collect() }
+    };
+    rows.iter().map(run).collect()
+}
+
+impl<'study> ResultReader<'study> {
+    /// `None` where a field is none: a study is checked before its first run.
+    fn new(result: &'study StudyResult) -> Option<ResultReader<'study>> {
+        let per = result.per.as_deref().map(FieldPath::parse).transpose().ok()?;
+        Some(ResultReader { result, from: FieldPath::parse(&result.from).ok()?, per })
+    }
+
+    fn value(&self, fields: &Value) -> Option<f64> {
+        let of = &self.result.of;
+        let per = match &self.per {
+            Some(per) => per.value(fields, of)?,
+            None => 1.0,
+        };
+        let value = self.from.value(fields, of)? / per * self.result.times.unwrap_or(1.0);
+        value.is_finite().then_some(value)
+    }
+}
+
+impl<'rows> CellRun<'rows> {
+    /// This run as one of a pair, by its result at a place of the list: less is better in what is compared.
+    pub fn measured(&self, at: usize, result: &StudyResult) -> Option<MeasuredRun<'rows>> {
+        let value = self.values[at].filter(|value| *value > 0.0 && self.row.is_completed())?;
+        // Times are whole nanoseconds.
+        let rounding = if result.unit == "ns" { value.powi(-2) / 12.0 } else { 0.0 };
+        let value = if result.better == Some(Better::More) { 1.0 / value } else { value };
+        Some(MeasuredRun { row: self.row, value, rounding })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::builtin::STUDIES;
+
+    #[test]
+    fn rows_say_their_results_older_ones_have_those_of_today() {
+        let names = |results: Vec<StudyResult>| results.into_iter().map(|it| it.name).collect::<Vec<_>>();
+        let own = "name = \"tcp-recovery\"\ntitle = \"t\"\n[[results]]\nname = \"time\"\n[job]\nsource = \"null:1MiB\"\n\
+                   target = \"null:\"\n";
+        let row = |text: Option<&str>| Row { study_text: text.map(str::to_owned), ..Row::default() };
+        for (study, text, first) in [
+            ("tcp-recovery", Some(own), "time"),
+            ("tcp-recovery", None, "recovery"),
+            ("tcp-recovery", Some("no TOML"), "recovery"),
+            ("some", None, "time"),
+        ] {
+            let rows = [row(text), row(None)];
+            assert_eq!(
+                names(results_of(study, &rows.iter().collect::<Vec<_>>()))[0],
+                first,
+                "{study} {text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_is_a_field_by_another_one_times_a_factor() {
+        let result = |from: &str, per: Option<&str>, times: Option<f64>| StudyResult {
+            from: from.into(),
+            per: per.map(str::to_owned),
+            times,
+            ..usual().remove(0)
+        };
+        let row = Row { bytes: 1000, elapsed_ns: 500, requests: Some(0), ..Row::default() };
+        for (result, value) in [
+            (result("elapsed_ns", None, None), Some(500.0)),
+            (result("bytes", Some("elapsed_ns"), Some(1e9)), Some(2e9)),
+            (result("bytes", Some("requests"), None), None),
+            (result("user_ns", None, None), None),
+        ] {
+            let runs = runs_of(&[&row], &[result.clone()]);
+            assert_eq!(runs[0].values, [value], "{result:?}");
+        }
+    }
+
+    /// Kept rows of every built-in study that has some: each of its results is found in them.
+    #[test]
+    fn every_result_of_a_built_in_study_is_found_in_its_kept_rows() {
+        let mut studies = 0;
+        for built_in in STUDIES {
+            let path = format!("{}/../../bench/{}.jsonl", env!("CARGO_MANIFEST_DIR"), built_in.name);
+            let Ok(rows) = crate::row::read_rows(path.as_ref()) else { continue };
+            let rows: Vec<&Row> = rows.iter().filter(|row| row.study == built_in.name).collect();
+            let declared = declared_by(built_in.text);
+            let runs = runs_of(&rows, &declared);
+            for (at, result) in declared.iter().enumerate() {
+                assert!(
+                    runs.iter().any(|run| run.values[at].is_some()),
+                    "{}: {}",
+                    built_in.name,
+                    result.name
+                );
+            }
+            studies += usize::from(!declared.is_empty() && !rows.is_empty());
+        }
+        assert!(studies >= 8, "{studies} studies with results of their own have rows");
+    }
+}
