@@ -74,8 +74,14 @@ fn list(output: &Output) -> i32 {
     let lengths: Vec<String> = studies.iter().map(ListedStudy::length_words).collect();
     let width = studies.iter().map(|study| study.name.len()).max().unwrap_or(0);
     let length_width = lengths.iter().map(String::len).max().unwrap_or(0);
-    for (ListedStudy { name, title, .. }, length) in studies.iter().zip(lengths) {
-        output.result(&format!("{name:<width$}  {length:<length_width$}  {title}"));
+    let mut before = "";
+    for (ListedStudy { question, name, title, .. }, length) in studies.iter().zip(lengths) {
+        if *question != before {
+            let gap = if before.is_empty() { "" } else { "\n" };
+            output.result(&format!("{gap}{question}"));
+            before = question;
+        }
+        output.result(&format!("  {name:<width$}  {length:<length_width$}  {title}"));
     }
     0
 }

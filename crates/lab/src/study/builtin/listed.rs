@@ -9,6 +9,8 @@ use crate::study::{Changes, Study};
 /// A built-in study in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ListedStudy {
+    /// The question that it answers, with those of the same one.
+    pub question: &'static str,
     /// Its name.
     pub name: &'static str,
     /// What it measures, in one line.
@@ -23,17 +25,17 @@ pub struct ListedStudy {
 
 impl ListedStudy {
     pub(crate) fn from_built_in(study: &BuiltIn) -> ListedStudy {
-        let name = study.name;
-        match Study::parse(name, study.text, &Changes::default()) {
-            Ok(study) => ListedStudy::from_study(name, study),
-            Err(_) => ListedStudy { name, title: String::new(), runs: 0, is_limit: false, seconds: None },
-        }
+        let BuiltIn { question, name, text } = *study;
+        let unread =
+            ListedStudy { question, name, title: String::new(), runs: 0, is_limit: false, seconds: None };
+        let study = Study::parse(name, text, &Changes::default());
+        study.map_or(unread.clone(), |study| unread.with_study(study))
     }
 
-    fn from_study(name: &'static str, study: Study) -> ListedStudy {
+    fn with_study(self, study: Study) -> ListedStudy {
         let runs = study.runs(&study.cells()).len();
         let seconds = study.run_takes.map(|each| each.as_secs_f64() * runs as f64);
-        ListedStudy { name, runs, is_limit: study.stop.is_some(), seconds, title: study.title }
+        ListedStudy { runs, is_limit: study.stop.is_some(), seconds, title: study.title, ..self }
     }
 
     /// How long it lasts, in words: `110 runs, about 7 s`.
