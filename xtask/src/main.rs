@@ -26,7 +26,7 @@ cargo xtask wider [--full]    the suites that need root, loop mounts, Debian pac
                               fuzz target, kept in bench/soak
 cargo xtask fuzz-build        builds the fuzz targets, which `wider` does otherwise
 cargo xtask mutants [NAME]    plants each known bug (or one) in a copy of the tree and shows which test catches it
-cargo xtask mutants S7        makes a statement false, as docs/statements.toml says, and shows that its test fails;
+cargo xtask mutants S7 S9…    makes statements false, as docs/statements.toml says, and shows that their tests fail;
                               --statements: all that have a mutation
 cargo xtask mutants --check   only looks whether every mutant still has its place
 cargo xtask package           builds a static program, a Debian package and checksums under target/packages
@@ -54,8 +54,10 @@ fn run() -> Result<()> {
         ["fuzz-build"] => wider::build_fuzz_targets(&root()),
         ["mutants"] => mutants::run(&root(), None),
         ["mutants", "--check"] => mutants::check(&root()),
-        ["mutants", "--statements"] => mutants::run_statements(&root(), None),
-        ["mutants", id] if statements::is_id(id) => mutants::run_statements(&root(), Some(id)),
+        ["mutants", "--statements"] => mutants::run_statements(&root(), &[]),
+        ["mutants", ids @ ..] if !ids.is_empty() && ids.iter().all(|id| statements::is_id(id)) => {
+            mutants::run_statements(&root(), ids)
+        }
         ["mutants", name] => mutants::run(&root(), Some(name)),
         ["package"] => package::run(&root()),
         ["time-left"] => time_left::record(&root()),

@@ -81,12 +81,13 @@ pub fn run(root: &Path, name: Option<&str>) -> Result<()> {
 
 const SURVIVED: &str = "–";
 
-/// Makes a statement false by its mutation, or all that have one, and shows that the test it names fails.
-pub fn run_statements(root: &Path, id: Option<&str>) -> Result<()> {
+/// Makes these statements false by their mutations, or all that have one, and shows that the tests they name fail.
+pub fn run_statements(root: &Path, ids: &[&str]) -> Result<()> {
     let mutations = statements::mutations(root)?;
     let chosen: Vec<&(String, Mutation)> =
-        mutations.iter().filter(|(own, _)| id.is_none_or(|id| id == own)).collect();
-    ensure!(!chosen.is_empty(), "{} has no mutation", id.unwrap_or("no statement"));
+        mutations.iter().filter(|(own, _)| ids.is_empty() || ids.contains(&own.as_str())).collect();
+    let without = ids.iter().find(|id| !chosen.iter().any(|(own, _)| own == *id));
+    ensure!(without.is_none(), "{} has no mutation", without.unwrap_or(&"no statement"));
     let copy = Copy::new(root)?;
     let mut survivors = Vec::new();
     for (id, mutation) in chosen {
