@@ -70,7 +70,7 @@ fn s12_a_receive_returns_less_of_a_larger_block() {
             |cell: &&CellSummary| level(cell, "assemble") == assemble && level(cell, "soaker") == "off";
         let share = |cell: &CellSummary| {
             let size = datapump::units::parse_bytes(&level(cell, "request_size")).expect("a size") as f64;
-            (size, cell.mean_part_bytes.expect("of a network").mean / size)
+            (size, cell.results["receive_bytes"].mean / size)
         };
         let mut shares: Vec<(f64, f64)> = study.cells.iter().filter(is_meant).map(share).collect();
         shares.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -84,7 +84,7 @@ fn s12_a_receive_returns_less_of_a_larger_block() {
     let soaked: Vec<&CellSummary> = study.cells.iter().filter(|cell| level(cell, "soaker") == "on").collect();
     assert_eq!(soaked.len(), 12);
     for cell in soaked {
-        let cpu = cell.soaker_cpu_ns_per_byte.expect("with the soaker");
+        let cpu = cell.results["soaker_cpu"];
         assert!(
             cpu.interval.is_some_and(|it| it.low <= cpu.median && cpu.median <= it.high),
             "{:?}",
@@ -100,7 +100,7 @@ fn s16_each_way_to_wait_has_its_cost_and_sleeping_takes_no_cpu() {
     let study = summary("cpu-waits.jsonl");
     assert_eq!(study.cells.len(), 21);
     for cell in &study.cells {
-        let cost = cell.ns_per_request.expect("requests");
+        let cost = cell.results["request_time"];
         let error = cost.standard_error.expect("runs") / cost.mean;
         assert!(cost.n >= 10 && error <= 0.1, "{:?}: {error}", cell.asked);
     }
@@ -171,13 +171,13 @@ fn s23_from_nothing_to_nothing_a_request_costs_the_same_at_every_size() {
         let cells: Vec<&CellSummary> =
             study.cells.iter().filter(|cell| level(cell, "engine") == engine).collect();
         let costs: Vec<f64> =
-            cells.iter().map(|cell| cell.ns_per_request.expect("requests").median).collect();
+            cells.iter().map(|cell| cell.results["request_time"].median).collect();
         let (least, most) =
             (costs.iter().copied().fold(f64::MAX, f64::min), costs.iter().copied().fold(0.0, f64::max));
         assert!(cells.len() == 5 && most / least <= 1.2, "{engine}: {costs:?}");
         for (cell, cost) in cells.iter().zip(&costs) {
             let size = datapump::units::parse_bytes(&level(cell, "request_size")).expect("a size") as f64;
-            let rate = cell.bytes_per_second.expect("bytes");
+            let rate = cell.results["bandwidth"].median;
             assert!((rate * cost / 1e9 / size - 1.0).abs() <= 0.01, "{:?}: {rate}, {cost} ns", cell.asked);
         }
     }
@@ -199,7 +199,7 @@ fn s24_from_nothing_to_nothing_a_cpu_is_busy_and_64_kib_are_known() {
     let study = summary("cpu.jsonl");
     let small = study.cells.iter().filter(|cell| level(cell, "request_size") == "64KiB");
     let errors: Vec<f64> = small
-        .map(|cell| cell.ns_per_request.expect("requests"))
+        .map(|cell| cell.results["request_time"])
         .map(|time| time.standard_error.expect("runs") / time.mean)
         .collect();
     assert!(errors.len() == 2 && errors.iter().all(|error| *error <= 0.07), "{errors:?}");
@@ -238,7 +238,7 @@ fn s22_what_the_soaker_changes_stands_beside_equal_runs() {
         let claims = found.judged.verdict != ComparisonVerdict::NoDifferenceShown;
         assert!(is_outside || !claims, "{:?}: {found:?}", cell.asked);
         judged += u32::from(level(cell, "control") == "a");
-        assert_eq!(cell.soaker_cpu_ns_per_byte.is_some(), level(cell, "soaker") == "on", "{:?}", cell.asked);
+        assert_eq!(cell.results.contains_key("soaker_cpu"), level(cell, "soaker") == "on", "{:?}", cell.asked);
     }
     assert_eq!(judged, 4, "network and disk, on and half");
 }
