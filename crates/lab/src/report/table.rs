@@ -95,7 +95,7 @@ impl StudySummary {
         let results: Vec<&StudyResult> = self.results.iter().filter(is_filled).collect();
         let varied = self.varied();
         let heads = results.iter().enumerate().flat_map(|(at, result)| {
-            let besides = if at == 0 { ["95 % interval", "deviation"].as_slice() } else { &[] };
+            let besides: &[&str] = if at == 0 { &["95 % interval", "deviation"] } else { &[] };
             let own = figures::head(&result.label, &result.unit);
             std::iter::once(own).chain(besides.iter().map(|words| words.to_string()))
         });
