@@ -51,9 +51,12 @@ pub(crate) fn merge_reports(mut report: Report, given: &SenderStats) -> Report {
     if report.limited_by == LimitedBy::Source && report.limited_detail.why != Why::RateLimit {
         (report.limited_by, report.limited_detail) = find_cause(&report, given);
     }
-    if report.limited_by == LimitedBy::Metadata && 2 * names_wait_ns(given) >= report.limited_detail.waited_ns
-    {
-        report.limited_detail.host = "sender".into();
+    if report.limited_by == LimitedBy::Metadata {
+        if let Some(cause) = quota_cause(&report, given) {
+            (report.limited_by, report.limited_detail) = cause;
+        } else if 2 * names_wait_ns(given) >= report.limited_detail.waited_ns {
+            report.limited_detail.host = "sender".into();
+        }
     }
     let cpus = cpus().max(given.cpus.unwrap_or(0));
     if report.limited_detail.why == Why::NotScheduled && is_kept_busy_by_both(&report, given, cpus) {
@@ -175,10 +178,8 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
     if cpu as f64 >= CPU_FRACTION * of_ns as f64 {
         return sender(LimitedBy::Cpu, "compute", computes, cpu);
     }
-    let quota_held = waited(given.quota_held_ns) as f64 / report.elapsed_ns.max(1) as f64;
-    if quota_held >= HELD_FRACTION {
-        let held_ns = (quota_held.min(1.0) * of_ns as f64) as u64;
-        return sender(LimitedBy::Cpu, "compute", Why::CpuQuota, held_ns);
+    if let Some(cause) = quota_cause(report, given) {
+        return cause;
     }
     if let Some(cause) = names_cause(report, given, disk.max(held).max(sending)) {
         return cause;
@@ -209,6 +210,15 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
             of_path(why, host, report)
         }
     }
+}
+
+/// A sender that its quota kept from running for so long is the cause of any wait for it, also of one for names.
+fn quota_cause(report: &Report, given: &SenderStats) -> Option<(LimitedBy, LimitedDetail)> {
+    let held = given.quota_held_ns.unwrap_or(0) as f64 / report.elapsed_ns.max(1) as f64;
+    let of_ns = given.lanes_ns.filter(|&ns| ns > 0 && held >= HELD_FRACTION)?;
+    let held_ns = (held.min(1.0) * of_ns as f64) as u64;
+    let detail = LimitedDetail::here("compute", Why::CpuQuota, held_ns, of_ns);
+    Some((LimitedBy::Cpu, LimitedDetail { host: "sender".into(), ..detail }))
 }
 
 /// The sender's names, where they took a large part of the receiver's time, and more than what else the sender waited for.
