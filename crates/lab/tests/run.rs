@@ -183,7 +183,7 @@ fn a_study_of_jobs_takes_its_figures_from_the_reports() {
         assert!(row.cpu_us_per_request.is_some() && row.last_done_ns.is_some());
         assert!(row.command.starts_with("pump copy --depth=2 --request-size="), "{}", row.command);
     }
-    assert!(summary.to_string().contains("ns/request"), "{summary}");
+    assert!(summary.to_string().contains("time for a request"), "{summary}");
 }
 
 #[test]
@@ -451,7 +451,7 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
 #[test]
 fn built_in_studies_are_listed_and_shown() {
     let names: Vec<&str> = list().iter().map(|study| study.name).collect();
-    assert_eq!(names[..2], ["cpu", "cpu-waits"]);
+    assert_eq!(names[..2], ["depth", "disk-source"], "by question");
     assert!(list().iter().all(|study| !study.title.is_empty()));
     assert!(
         names.iter().all(|name| show(name).is_some_and(|text| text.contains(&format!("name = \"{name}\""))))

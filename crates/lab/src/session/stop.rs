@@ -25,15 +25,21 @@ pub fn is_enough(rule: &StopRule, cells: &[&BTreeMap<String, Level>], rows: &[Ro
     }
     // Which rounds were disturbed must not decide when the study ends.
     let summary = Summary::of_files(&[rows], true);
-    summary.studies.iter().flat_map(|study| &study.cells).all(|cell| is_narrow(rule, cell))
+    summary.studies.iter().all(|study| {
+        let compared = study.compared.as_deref().unwrap_or_default();
+        study.cells.iter().all(|cell| is_narrow(rule, cell, compared))
+    })
 }
 
-fn is_narrow(rule: &StopRule, cell: &CellSummary) -> bool {
+/// `compared` is the result that ratios are of: the time, where a study declares no other.
+fn is_narrow(rule: &StopRule, cell: &CellSummary, compared: &str) -> bool {
     let narrow = |figure: f64, interval: Option<Interval>| {
         interval.is_some_and(|interval| (interval.high - interval.low) / figure < rule.narrower_than)
     };
     match rule.of {
-        StopFigure::Elapsed => cell.elapsed_ns.is_none_or(|time| narrow(time.median, time.interval)),
+        StopFigure::Elapsed => {
+            cell.results.get(compared).is_none_or(|it| narrow(it.median, it.interval))
+        }
         StopFigure::Ratio => {
             let mut judged = cell.ratios.iter().map(|it| &it.judged);
             judged.all(|it| it.ratio.is_some_and(|ratio| narrow(ratio, it.interval())))
