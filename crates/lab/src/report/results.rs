@@ -120,7 +120,7 @@ mod tests {
             (result("bytes", Some("requests"), None), None),
             (result("user_ns", None, None), None),
         ] {
-            let runs = runs_of(&[&row], &[result.clone()]);
+            let runs = runs_of(&[&row], std::slice::from_ref(&result));
             assert_eq!(runs[0].values, [value], "{result:?}");
         }
     }
