@@ -37,9 +37,7 @@ fn is_narrow(rule: &StopRule, cell: &CellSummary, compared: &str) -> bool {
         interval.is_some_and(|interval| (interval.high - interval.low) / figure < rule.narrower_than)
     };
     match rule.of {
-        StopFigure::Elapsed => {
-            cell.results.get(compared).is_none_or(|it| narrow(it.median, it.interval))
-        }
+        StopFigure::Elapsed => cell.results.get(compared).is_none_or(|it| narrow(it.median, it.interval)),
         StopFigure::Ratio => {
             let mut judged = cell.ratios.iter().map(|it| &it.judged);
             judged.all(|it| it.ratio.is_some_and(|ratio| narrow(ratio, it.interval())))

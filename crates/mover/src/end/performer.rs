@@ -325,8 +325,9 @@ impl<'run> Performer<'run> {
         let start_ns = self.now_ns();
         let arrived = file.take_ahead(block.at, block.len)?;
         let arrived_ns = self.now_ns();
-        let Some(arrived) = arrived else { return Ok(None) };
+        // Also where it was waited for in vain.
         self.charge(PumpSide::Source, arrived_ns - start_ns);
+        let Some(arrived) = arrived else { return Ok(None) };
         let Connection::Receive(lane) = &mut self.connection else { return Ok(None) };
         let bytes = self.engine.bytes_mut(Slot(slot));
         let taken = lane.take_ahead(arrived, &request, file, is_sum, bytes);
