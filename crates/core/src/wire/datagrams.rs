@@ -185,13 +185,27 @@ pub struct DatagramCounts {
 }
 
 impl HasCounts for Box<DatagramCounts> {
-    fn counts(&self) -> impl Iterator<Item = u64> {
-        let DatagramCounts { received, unique, lost, duplicates, reordered, bytes, .. } = **self;
-        let DatagramCounts { elapsed_ns, jitter_ns, above_rate, foreign, wake_ups, .. } = **self;
+    fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
+        let DatagramCounts {
+            received,
+            unique,
+            lost,
+            duplicates,
+            reordered,
+            bytes,
+            elapsed_ns,
+            jitter_ns,
+            arrivals,
+            gaps: LossGaps { gaps, mean_thousandths, variation_thousandths, longest },
+            above_rate,
+            foreign,
+            wake_ups,
+            user_ns,
+            system_ns,
+        } = &mut **self;
         let numbers = [received, unique, lost, duplicates, reordered, bytes, elapsed_ns, jitter_ns];
-        let others = [above_rate, foreign, wake_ups, self.user_ns, self.system_ns];
-        let LossGaps { gaps, mean_thousandths, variation_thousandths, longest } = self.gaps;
+        let others = [above_rate, foreign, wake_ups, user_ns, system_ns];
         let of_gaps = [gaps, mean_thousandths, variation_thousandths, longest];
-        numbers.into_iter().chain(others).chain(of_gaps).chain(self.arrivals.counts.iter().copied())
+        numbers.into_iter().chain(others).chain(of_gaps).chain(arrivals.counts.iter_mut())
     }
 }

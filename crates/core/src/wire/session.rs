@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
-use super::bounds::{ErrorNumber, FileSize, counted, lists};
+use super::bounds::{ErrorNumber, FileSize, bounded, counted, lists};
 use super::datagrams::{DatagramCounts, DatagramGrant, DatagramRequest};
 use super::talk::ConnectionTraffic;
 use super::{WireError, decode, encode};
@@ -268,7 +268,7 @@ pub enum Message {
     #[n(4)]
     Progress(
         #[n(0)]
-        #[cbor(decode_with = "counted")]
+        #[cbor(encode_with = "bounded", decode_with = "counted")]
         Progress,
     ),
     /// Of the caller: end soon.
@@ -281,7 +281,7 @@ pub enum Message {
     #[n(7)]
     Agreed(
         #[n(0)]
-        #[cbor(decode_with = "counted")]
+        #[cbor(encode_with = "bounded", decode_with = "counted")]
         Box<SenderStats>,
     ),
     /// Of either side, now and then: it is alive, and how far its connections are. An older one does not tell that.
@@ -301,7 +301,7 @@ pub enum Message {
     #[n(14)]
     DatagramsCounted(
         #[n(0)]
-        #[cbor(decode_with = "counted")]
+        #[cbor(encode_with = "bounded", decode_with = "counted")]
         Box<DatagramCounts>,
     ),
     /// Of the reading side that is called: what there is to copy, once it is counted.

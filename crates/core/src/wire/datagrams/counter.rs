@@ -90,8 +90,7 @@ impl DatagramCounter {
         DatagramCounts {
             lost: sent - self.counts.unique,
             gaps: LossGaps::from_lost(lost),
-            // What another side says may be any number; a jitter of nine years is one.
-            jitter_ns: (self.jitter_ns as u64).min(crate::wire::bounds::COUNT_MAX),
+            jitter_ns: self.jitter_ns as u64,
             ..self.counts.clone()
         }
     }

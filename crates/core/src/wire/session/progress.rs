@@ -51,10 +51,23 @@ pub struct Progress {
 }
 
 impl HasCounts for Progress {
-    fn counts(&self) -> impl Iterator<Item = u64> {
-        let Progress { bytes, bytes_total, files, bytes_found, files_found, .. } = *self;
-        let Progress { bytes_present, files_present, deleted, to_delete, names, .. } = *self;
-        let later = [bytes_present, files_present, deleted, to_delete, names].into_iter().flatten();
-        [bytes, files, bytes_found, files_found].into_iter().chain(bytes_total).chain(later)
+    fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
+        let Progress {
+            bytes,
+            bytes_total,
+            files,
+            bytes_found,
+            files_found,
+            bytes_present,
+            files_present,
+            deleted,
+            to_delete,
+            names,
+            limited_by: _,
+            phase: _,
+            at_hand: _,
+        } = self;
+        let optional = [bytes_total, bytes_present, files_present, deleted, to_delete, names];
+        [bytes, files, bytes_found, files_found].into_iter().chain(optional.into_iter().flatten())
     }
 }

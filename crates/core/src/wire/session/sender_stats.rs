@@ -125,10 +125,18 @@ fn smaller(one: Option<u32>, other: Option<u32>) -> Option<u32> {
 }
 
 impl TcpStats {
-    fn counts(&self) -> [u64; 8] {
-        let TcpStats { rtt_us, min_rtt_us, sent_segments, retransmitted_segments, .. } = *self;
-        let TcpStats { delivered_bytes_per_second, busy_ns, .. } = *self;
-        let TcpStats { receive_window_limited_ns, send_buffer_limited_ns, .. } = *self;
+    fn counts(&mut self) -> [&mut u64; 8] {
+        let TcpStats {
+            rtt_us,
+            min_rtt_us,
+            sent_segments,
+            retransmitted_segments,
+            delivered_bytes_per_second,
+            busy_ns,
+            receive_window_limited_ns,
+            send_buffer_limited_ns,
+            ..
+        } = self;
         let [window, buffer] = [receive_window_limited_ns, send_buffer_limited_ns];
         let [sent, again] = [sent_segments, retransmitted_segments];
         [rtt_us, min_rtt_us, sent, again, delivered_bytes_per_second, busy_ns, window, buffer]
@@ -155,16 +163,35 @@ impl TcpStats {
 }
 
 impl HasCounts for Box<SenderStats> {
-    fn counts(&self) -> impl Iterator<Item = u64> {
-        let SenderStats { blocks, bytes, path, spent_ns, .. } = **self;
-        let SenderStats { source_wait_ns, network_wait_ns, user_ns, system_ns, kernel_ns, .. } = **self;
-        let SenderStats { hashing_ns, sealing_ns, rate_wait_ns, lanes_ns, lanes_cpu_ns, .. } = **self;
-        let SenderStats { not_scheduled_ns, quota_held_ns, names_ns, busy_cpus_ns, .. } = **self;
+    fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
+        let SenderStats {
+            blocks,
+            bytes,
+            source_wait_ns,
+            network_wait_ns,
+            user_ns,
+            system_ns,
+            hashing_ns,
+            sealing_ns,
+            rate_wait_ns,
+            lanes_ns,
+            lanes_cpu_ns,
+            path,
+            spent_ns,
+            kernel_ns,
+            not_scheduled_ns,
+            quota_held_ns,
+            names_ns,
+            busy_cpus_ns,
+            read_limit: _,
+            cpus: _,
+            reads_a_pipe: _,
+        } = &mut **self;
         let waits = [source_wait_ns, network_wait_ns, hashing_ns, sealing_ns, rate_wait_ns];
         let others = [not_scheduled_ns, quota_held_ns, names_ns, busy_cpus_ns];
         let times = [user_ns, system_ns, kernel_ns, lanes_ns, lanes_cpu_ns];
         let optional = waits.into_iter().chain(times).chain(others).flatten();
-        let of_path = path.into_iter().flat_map(|path| path.counts());
-        [blocks, bytes].into_iter().chain(optional).chain(of_path).chain(spent_ns.into_iter().flatten())
+        let of_path = path.iter_mut().flat_map(TcpStats::counts);
+        [blocks, bytes].into_iter().chain(optional).chain(of_path).chain(spent_ns.iter_mut().flatten())
     }
 }

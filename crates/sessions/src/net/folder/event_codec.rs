@@ -214,9 +214,9 @@ fn make_harmless(value: &mut Value) {
     }
 }
 
-/// What there is to copy, once this side has counted it.
+/// What there is to copy, once this side has counted it: holes may have more bytes than a file can.
 pub(crate) fn counted(TreeCounts { files, bytes, names }: TreeCounts) -> wire::Message {
-    wire::Message::Counted { files, bytes: FileSize(bytes), names }
+    wire::Message::Counted { files, bytes: FileSize::of(bytes), names }
 }
 
 /// How far this side is.
@@ -241,7 +241,7 @@ pub(crate) fn progress(watch: &Watch) -> wire::Progress {
 
 #[cfg(test)]
 mod tests {
-    use datapump_core::wire::encode;
+    use datapump_core::wire::{decode, encode};
 
     use super::*;
 
@@ -323,6 +323,13 @@ mod tests {
         assert!(told.contains("w[… 995904 bytes left out …]w"), "{}", told.len());
         let short = "x".repeat(TOLD_BYTES_MAX);
         assert_eq!(to_wire(Event::Warning(short.clone())), wire::SessionEvent::Warning(short, None));
+    }
+
+    /// Two files of holes have more bytes than one can.
+    #[test]
+    fn counts_of_holes_can_be_read() {
+        let message = encode(&counted(TreeCounts { files: 2, bytes: u64::MAX, names: Some(2) }));
+        assert!(decode::<wire::Message>(&message).is_ok());
     }
 
     #[test]

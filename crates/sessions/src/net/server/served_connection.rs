@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-use datapump_core::wire::bounds::COUNT_MAX;
 use datapump_core::wire::hello::Purpose;
 use datapump_core::wire::session::{SenderStats, ShortText};
 use datapump_core::wire::{decode, encode};
@@ -71,8 +70,7 @@ pub(crate) fn serve_connections(
         spent_ns,
         kernel_ns,
         quota_held_ns: Some(quota.held_ns()),
-        // 512 CPUs reach the bound in a week.
-        busy_cpus_ns: busy.busy_ns().map(|ns| ns.min(COUNT_MAX)),
+        busy_cpus_ns: busy.busy_ns(),
         read_limit: read_limit.map(|limit| ShortText::shortened(&limit.to_string())),
         cpus: Some(cpus()),
         reads_a_pipe: Some(handles.reads_a_pipe()),
