@@ -300,23 +300,28 @@ fn waits_for_answers(report: &Report) -> bool {
     trips as f64 * way_us as f64 * 1e3 >= ANSWERS_FRACTION * report.elapsed_ns.max(1) as f64
 }
 
-/// What only the client knows: which side is the peer, where two wait for each other, and its own limit of the rate.
-/// A limit that its own does not explain is the server's.
+/// Adds what only the client knows: which side is the peer, where two wait for each other, and its own limit of the rate. The
+/// side that writes keeps to the client's limit, and a server to its own as well: a wait that the client's does not explain is
+/// the server's. The side that reads keeps to its server's limit alone.
 pub(crate) fn seen_by_client(mut report: Report, peer: &str, own_limit: Option<u64>) -> Report {
-    let explains = |limit| held_by_limit_ns(&report, limit) as f64 >= OWN_FRACTION * held_ns(&report);
-    let why = report.limited_detail.why;
-    if why == Why::RateLimit && !own_limit.is_some_and(explains) {
-        report.limited_detail.why = Why::ServerLimit;
-    }
-    if matches!(report.limited_detail.why, Why::Peer | Why::ServerLimit) {
-        report.limited_detail.host = peer.into();
+    let explains = |limit| held_by_limit_ns(&report, limit) >= OWN_FRACTION * held_ns(&report);
+    let is_own = match (report.limited_detail.host.as_str(), peer) {
+        ("receiver", "sender") => true,
+        ("receiver", _) => own_limit.is_some_and(explains),
+        _ => false,
+    };
+    let detail = &mut report.limited_detail;
+    match detail.why {
+        Why::RateLimit if !is_own => detail.why = Why::ServerLimit,
+        Why::Peer => detail.host = peer.into(),
+        _ => {}
     }
     report
 }
 
 /// The longest that a limit of so many bytes per second holds a lane back: one that waits for two limits waits longer.
-fn held_by_limit_ns(report: &Report, limit: u64) -> u64 {
-    (u128::from(report.bytes_moved) * 1_000_000_000 / u128::from(limit.max(1))) as u64
+fn held_by_limit_ns(report: &Report, limit: u64) -> f64 {
+    report.bytes_moved as f64 * 1e9 / limit.max(1) as f64
 }
 
 /// How long limits held a lane back.

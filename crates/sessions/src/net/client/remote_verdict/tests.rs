@@ -96,20 +96,38 @@ fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
     }
 }
 
-/// 100 MB in a second: the client's own limit explains the wait, or the server has one.
+/// 100 MB in a second: the client's own limit explains the wait, or the server has one, which is the one that was held.
 #[test]
 fn a_limit_of_the_server_is_not_the_clients() {
-    let held = given([20, 10, 20, 20, 900, 60], path(900, 0, 0));
-    for (what, own_limit, host, why) in [
-        ("none of the client's", None, "receiver", Why::ServerLimit),
-        ("the client's", Some(100_000_000), "sender", Why::RateLimit),
-        ("the server's is lower", Some(200_000_000), "receiver", Why::ServerLimit),
+    let idle = given([20, 10, 20, 20, 0, 60], path(50, 0, 0));
+    let read_limit = given([20, 10, 20, 20, 900, 60], path(900, 0, 0));
+    let written = || {
+        let LimitedDetail { waited_ns, of_ns, .. } = waiting().limited_detail;
+        Report { limited_detail: LimitedDetail::here("read", Why::RateLimit, waited_ns, of_ns), ..waiting() }
+    };
+    let (low, high) = (Some(100_000_000), Some(200_000_000));
+    for (what, report, given, peer, own_limit, host, why) in [
+        ("a push", written(), &idle, "receiver", None, "receiver", Why::ServerLimit),
+        ("a push, the client's", written(), &idle, "receiver", low, "receiver", Why::RateLimit),
+        ("a push, the server's is lower", written(), &idle, "receiver", high, "receiver", Why::ServerLimit),
+        ("a pull", waiting(), &read_limit, "sender", None, "sender", Why::ServerLimit),
+        ("a pull, both", waiting(), &read_limit, "sender", low, "sender", Why::ServerLimit),
+        ("a pull, the client's", written(), &idle, "sender", high, "receiver", Why::RateLimit),
+        (
+            "two servers, that which reads",
+            waiting(),
+            &read_limit,
+            "receiver",
+            low,
+            "sender",
+            Why::ServerLimit,
+        ),
     ] {
-        let seen = seen_by_client(merge_reports(waiting(), &held), "receiver", own_limit);
+        let seen = seen_by_client(merge_reports(report, given), peer, own_limit);
         let LimitedDetail { host: got_host, why: got, .. } = &seen.limited_detail;
         assert_eq!((got_host.as_str(), *got), (host, why), "{what}");
     }
-    let stopped = merge_reports(waiting(), &given([20, 10, 20, 20, 0, 60], path(50, 0, 0)));
+    let stopped = merge_reports(waiting(), &idle);
     assert_eq!(seen_by_client(stopped, "sender", None).limited_detail.host, "sender");
 }
 
