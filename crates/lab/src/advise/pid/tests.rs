@@ -460,6 +460,8 @@ fn a_server_without_clients_is_idle() {
         ..alone(doing)
     };
     let with_client = Watched { connections: vec![path()], ..of(&[(Poll, 95)], true) };
+    let stopped = WatchedConnection { sent_bytes: 0, no_window_samples: 100, busy_ns: 0, ..path() };
+    let to_stopped = |doing| Watched { connections: vec![stopped.clone()], ..of(doing, true) };
     let reads = Watched {
         processes: vec![Process { called_read_bytes: 1 << 20, ..Process::default() }],
         ..of(&[(PipeIn, 95)], true)
@@ -471,6 +473,8 @@ fn a_server_without_clients_is_idle() {
         ("others accept for it", of(&[(Within, 95)], true), "unknown", "", "idle"),
         ("it computes", of(&[(Running, 95)], true), "cpu", "compute", "computing"),
         ("a client", with_client, "network", "send", "peer"),
+        ("a client that takes nothing", to_stopped(&[(NetworkOut, 95)]), "network", "send", "receive window"),
+        ("a client that takes nothing, polled", to_stopped(&[(Poll, 95)]), "network", "send", "peer"),
         ("it reads a pipe", reads, "source", "read", "pipe"),
         ("no server", of(&[(PipeIn, 95)], false), "source", "read", "pipe"),
     ]);

@@ -223,10 +223,18 @@ fn network_bytes(watched: &Watched) -> (u64, u64) {
     (sum(|it| it.sent_bytes), sum(|it| it.received_bytes))
 }
 
-/// Whether next to nothing was moved.
+/// Whether next to nothing was moved, and nothing is to be sent.
 fn is_idle(watched: &Watched) -> bool {
     let (sent, received) = network_bytes(watched);
-    moved_bytes(watched) + sent + received < SLEEPER_BYTES_MIN
+    moved_bytes(watched) + sent + received < SLEEPER_BYTES_MIN && !has_unsent(watched)
+}
+
+/// Whether a connection has bytes that the other side does not take, or does not acknowledge.
+fn has_unsent(watched: &Watched) -> bool {
+    let of = |part: f64, whole: f64| part / whole.max(1.0) >= EXPLAINS_FRACTION;
+    watched.connections.iter().any(|it| {
+        of(it.busy_ns as f64, watched.elapsed_ns as f64) || of(it.unsent_samples.into(), it.samples.into())
+    })
 }
 
 fn unknown(why: Why) -> Candidate {
@@ -464,7 +472,7 @@ fn queued_pipe(watched: &Watched, share: f64) -> Option<&WatchedFile> {
 fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     let (sent, received) = network_bytes(watched);
     let share = shares["poll"];
-    if share < EXPLAINS_FRACTION || sent + received == 0 {
+    if share < EXPLAINS_FRACTION || sent + received == 0 && !has_unsent(watched) {
         unknown(nothing_or(watched))
     } else if received > sent {
         Candidate { share, ..receiving(watched) }
