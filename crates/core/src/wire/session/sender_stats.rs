@@ -73,6 +73,9 @@ pub struct SenderStats {
     /// Nanoseconds in which the CPUs of its machine can have run something, summed over them.
     #[n(24)]
     pub busy_cpus_ns: Option<u64>,
+    /// Nanoseconds that its calls waited for the clock of a file system, summed over threads.
+    #[n(25)]
+    pub settling_ns: Option<u64>,
 }
 
 /// Room for the stages of a bill: a list that is always as long needs no other limit.
@@ -183,12 +186,13 @@ impl HasCounts for Box<SenderStats> {
             quota_held_ns,
             names_ns,
             busy_cpus_ns,
+            settling_ns,
             read_limit: _,
             cpus: _,
             reads_a_pipe: _,
         } = &mut **self;
         let waits = [source_wait_ns, network_wait_ns, hashing_ns, sealing_ns, rate_wait_ns];
-        let others = [not_scheduled_ns, quota_held_ns, names_ns, busy_cpus_ns];
+        let others = [not_scheduled_ns, quota_held_ns, names_ns, busy_cpus_ns, settling_ns];
         let times = [user_ns, system_ns, kernel_ns, lanes_ns, lanes_cpu_ns];
         let optional = waits.into_iter().chain(times).chain(others).flatten();
         let of_path = path.iter_mut().flat_map(TcpStats::counts);

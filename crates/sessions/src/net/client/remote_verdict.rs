@@ -33,6 +33,8 @@ const WAY_FRACTION: f64 = 0.1;
 const ANSWERS_FRACTION: f64 = 0.5;
 /// Names of the sender that take this part of the receiver's time explain it, where nothing else took as long.
 const NAMES_FRACTION: f64 = 0.25;
+/// Waits of the sender for the clock of a file system that take this part of the time are what the receiver waits for.
+const CLOCK_FRACTION: f64 = 0.5;
 /// The client's own limit is the cause where it explains this part of the time: a push waits for both limits in turns, at
 /// 1 MB/s of its own and 2 MB/s of the server for a third longer.
 const OWN_FRACTION: f64 = 0.7;
@@ -187,9 +189,12 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
     // Both are times of a clock, in which others may have had the CPU.
     let computed = (hashing + sealing).min(given.lanes_cpu_ns.unwrap_or(u64::MAX)) + waited_for_itself;
     let idle = of_ns.saturating_sub(disk + sending + held + computed + not_scheduled);
-    let most = [disk, held, computed, not_scheduled, sending, idle].into_iter().max().unwrap_or(0);
+    let known = disk.max(held).max(computed).max(not_scheduled).max(sending);
+    if idle > known && waits_for_clock(report, given) {
+        return sender(LimitedBy::Balanced, "", Why::NoStage, known);
+    }
     let is_shared = shares_its_cpu(not_scheduled, computed, of_ns);
-    match most {
+    match known.max(idle) {
         ns if ns == disk => {
             let (limit, detail) = sender(LimitedBy::Source, "read", disk_reason(report, given), ns);
             (limit, with_read_limit(detail, given))
@@ -219,6 +224,12 @@ fn quota_cause(report: &Report, given: &SenderStats) -> Option<(LimitedBy, Limit
     let held_ns = (held.min(1.0) * of_ns as f64) as u64;
     let detail = LimitedDetail::here("compute", Why::CpuQuota, held_ns, of_ns);
     Some((LimitedBy::Cpu, LimitedDetail { host: "sender".into(), ..detail }))
+}
+
+/// Whether the sender waited for the clock of its file system for most of the copy. That is charged to nobody, as on one host.
+fn waits_for_clock(report: &Report, given: &SenderStats) -> bool {
+    let settling_ns = given.settling_ns.unwrap_or(0);
+    settling_ns as f64 >= CLOCK_FRACTION * report.elapsed_ns.max(1) as f64
 }
 
 /// The sender's names, where they took a large part of the receiver's time, and more than what else the sender waited for.

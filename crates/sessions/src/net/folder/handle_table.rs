@@ -163,7 +163,7 @@ impl HandleTable {
             sending += begins.elapsed();
             sent
         });
-        self.times.charge_names(start.elapsed().saturating_sub(sending));
+        self.times.charge_names(start, sending);
         answered
     }
 

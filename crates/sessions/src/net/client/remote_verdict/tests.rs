@@ -96,6 +96,24 @@ fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
     }
 }
 
+/// A file as young as the tick of its file system is read again when a change would show: nobody stands still meanwhile.
+#[test]
+fn a_wait_for_the_clock_of_a_file_system_is_no_peer() {
+    for (settling_ms, limit, why) in [
+        (0, LimitedBy::Network, Why::Peer),
+        (400, LimitedBy::Network, Why::Peer),
+        (800, LimitedBy::Balanced, Why::NoStage),
+    ] {
+        let idle = given([20, 10, 20, 20, 0, 60], path(50, 0, 0));
+        let idle = SenderStats { settling_ns: Some(settling_ms * 1_000_000), ..idle };
+        let merged = merge_reports(waiting(), &idle);
+        assert_eq!((merged.limited_by, merged.limited_detail.why), (limit, why), "{settling_ms} ms");
+    }
+    let busy = given([900, 10, 20, 20, 0, 60], path(50, 0, 0));
+    let busy = SenderStats { settling_ns: Some(800_000_000), ..busy };
+    assert_eq!(merge_reports(waiting(), &busy).limited_by, LimitedBy::Source, "its disk");
+}
+
 /// 100 MB in a second: the client's own limit explains the wait, or the server has one, which is the one that was held.
 #[test]
 fn a_limit_of_the_server_is_not_the_clients() {

@@ -1,5 +1,5 @@
 //! The time of another host's requests: those about names and attributes, and those that read data once more. Waits for
-//! the clock of a file system are in neither.
+//! the clock of a file system are in neither, and are counted alone.
 //!
 //! Must not know: which request is which.
 
@@ -21,11 +21,6 @@ impl CallStart {
     pub(super) fn now() -> CallStart {
         CallStart { at: Instant::now(), settling_ns: settling_ns() }
     }
-
-    /// Without waits for a clock.
-    pub(super) fn elapsed(&self) -> Duration {
-        self.at.elapsed().saturating_sub(Duration::from_nanos(settling_ns() - self.settling_ns))
-    }
 }
 
 /// Nanoseconds, summed over the threads that make the calls.
@@ -36,6 +31,8 @@ pub(super) struct CallTimes {
     reads: AtomicU64,
     /// CPU time of threads without a lane while they read.
     sums_cpu: AtomicU64,
+    /// Waits for a clock.
+    settling: AtomicU64,
 }
 
 impl CallTimes {
@@ -43,12 +40,21 @@ impl CallTimes {
     pub(super) fn names<T>(&self, call: impl FnOnce() -> T) -> T {
         let start = CallStart::now();
         let made = call();
-        self.charge_names(start.elapsed());
+        self.charge_names(start, Duration::ZERO);
         made
     }
 
-    pub(super) fn charge_names(&self, time: Duration) {
+    /// Charges a call about names or attributes, without what it did besides.
+    pub(super) fn charge_names(&self, start: CallStart, besides: Duration) {
+        let time = self.end(start).saturating_sub(besides);
         self.names.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Charges the waits for a clock of a call that ends, and gives its time without them.
+    fn end(&self, start: CallStart) -> Duration {
+        let settling_ns = settling_ns() - start.settling_ns;
+        self.settling.fetch_add(settling_ns, Ordering::Relaxed);
+        start.at.elapsed().saturating_sub(Duration::from_nanos(settling_ns))
     }
 
     /// Reads data in the thread of a lane, which counts its CPU time itself.
@@ -68,7 +74,7 @@ impl CallTimes {
         let (start, cpu_ns) = (CallStart::now(), thread_ns());
         let made = read();
         let cpu_ns = thread_ns() - cpu_ns;
-        let elapsed_ns = start.elapsed().as_nanos() as u64;
+        let elapsed_ns = self.end(start).as_nanos() as u64;
         self.reads.fetch_add(elapsed_ns.saturating_sub(cpu_ns), Ordering::Relaxed);
         (made, cpu_ns)
     }
@@ -86,6 +92,7 @@ impl CallTimes {
         let there_ns = lanes_own_ns + ns(&self.reads) + ns(&self.sums_cpu);
         SenderStats {
             names_ns: Some(ns(&self.names)),
+            settling_ns: Some(ns(&self.settling)),
             source_wait_ns: plus(lanes.source_wait_ns, &self.reads),
             hashing_ns: plus(lanes.hashing_ns, &self.sums_cpu),
             lanes_cpu_ns: plus(lanes.lanes_cpu_ns, &self.sums_cpu),

@@ -231,6 +231,8 @@ mod tests {
         assert_eq!(after.lanes_cpu_ns, before.lanes_cpu_ns, "the lane counts that");
         let read_ns = after.source_wait_ns.unwrap_or(0) - before.source_wait_ns.unwrap_or(0);
         assert!(read_ns + settling_ns <= elapsed_ns, "a wait for the clock is no read: {after:?}");
+        let counted_ns = after.settling_ns.unwrap_or(0) - before.settling_ns.unwrap_or(0);
+        assert_eq!(counted_ns, settling_ns, "it is counted alone");
     }
 
     /// Pages that a mapping stored to are dirty, as those of a write are.
@@ -260,7 +262,8 @@ mod tests {
     }
 
     fn with_no_reads(lanes: &SenderStats) -> SenderStats {
-        SenderStats { source_wait_ns: Some(0), hashing_ns: Some(0), ..lanes.clone() }
+        let none = Some(0);
+        SenderStats { source_wait_ns: none, hashing_ns: none, settling_ns: none, ..lanes.clone() }
     }
 
     #[test]
