@@ -12,6 +12,7 @@ use rustix::fs::{major, minor};
 
 use super::ControlGroups;
 use crate::disk::MountEntry;
+use datapump_core::problem::shown_path;
 use datapump_core::units::{rate_words, with_commas};
 
 /// A move that is slower than this part of a limit has another cause.
@@ -42,7 +43,7 @@ impl fmt::Display for DiskLimit {
         let requests =
             self.requests_per_second.map(|requests| format!("{} requests/s", with_commas(requests)));
         let figures: Vec<String> = bytes.into_iter().chain(requests).collect();
-        write!(out, "{}, {}", figures.join(" and "), self.file.display())
+        write!(out, "{}, {}", figures.join(" and "), shown_path(&self.file))
     }
 }
 
@@ -189,6 +190,17 @@ mod tests {
         fs::write(&new, "8:32 rbps=1048576 wbps=max riops=7 wiops=max\n").expect("room");
         let words = limits("8:32", DiskAccess::Read);
         assert_eq!(words, [format!("1.00 MiB/s and 7 requests/s, {}", new.display())]);
+    }
+
+    /// Whoever may make groups names them.
+    #[test]
+    fn the_name_of_a_group_moves_no_cursor() {
+        let limit = DiskLimit {
+            bytes_per_second: None,
+            requests_per_second: Some(7),
+            file: "/sys/fs/cgroup/a\u{1b}[2J/io.max".into(),
+        };
+        assert_eq!(limit.to_string(), "7 requests/s, /sys/fs/cgroup/a\\u{1b}[2J/io.max");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use datapump_core::problem::shown_path;
 use datapump_core::units::bytes_words;
 
 use super::ControlGroups;
@@ -23,7 +24,7 @@ pub struct MemoryLimit {
 
 impl fmt::Display for MemoryLimit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}, {}", bytes_words(self.bytes), self.file.display())
+        write!(out, "{}, {}", bytes_words(self.bytes), shown_path(&self.file))
     }
 }
 
@@ -196,6 +197,13 @@ mod tests {
             let expected = shown.map(|words| words.replace(", ", &format!(", {}/", root.display())));
             assert_eq!(words, expected);
         }
+    }
+
+    /// Whoever may make groups names them.
+    #[test]
+    fn the_name_of_a_group_moves_no_cursor() {
+        let limit = MemoryLimit { bytes: 4096, file: "/sys/fs/cgroup/a\u{1b}[2J/memory.max".into() };
+        assert_eq!(limit.to_string(), "4.0 KiB, /sys/fs/cgroup/a\\u{1b}[2J/memory.max");
     }
 
     /// The outer group's stalls have the inner one's in them; a group that stalled below its limit is short of the machine's
