@@ -75,6 +75,7 @@ struct TwoHosts {
 /// How a session went.
 struct SessionOutcome {
     report: Report,
+    /// Problems, and notes where they are asked for.
     said: Vec<String>,
     /// Why the writing side's control connection ended, unless all was agreed.
     lost: Option<NetFault>,
@@ -237,9 +238,12 @@ impl TwoHosts {
         let job =
             job.options(options).tells_files(false).remote_host(remote_host).stop(Arc::clone(&self.stop));
         let report = job.platform(self.platform()).run_reported(&|event| {
-            if let Event::Problem(problem) = event {
-                said.lock().expect("no panic").push(problem.to_string());
-            }
+            let words = match event {
+                Event::Problem(problem) => problem.to_string(),
+                Event::Note(note) => note,
+                _ => return,
+            };
+            said.lock().expect("no panic").push(words);
         });
         Ok((report.clone(), ended(&mut control, &outbox, &report)))
     }

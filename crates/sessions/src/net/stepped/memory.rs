@@ -94,6 +94,28 @@ fn names_of_a_file_under_way_wait_within_the_budget() {
     }
 }
 
+/// A name that was deferred has said nothing before it is met again.
+#[test]
+fn names_that_wait_for_memory_are_reported_once() {
+    for way in [Direction::Pull, Direction::Push] {
+        let stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
+        make_names_of_a_file(&stage);
+        ends_well(&stage, way, "to", of_blocks(&stage), &format!("{way:?}"));
+        fs::remove_file(stage.path("to/a")).expect("it was copied");
+        let options = of_blocks(&stage).with(|it| {
+            it.reporting.changes = true;
+            it.reporting.notes = true;
+        });
+        let outcome = stage.copy(way, ("from", "to"), options);
+        let mut notes: Vec<_> = outcome.said.iter().filter(|it| it.contains("not changed")).collect();
+        let count = notes.len();
+        notes.sort();
+        notes.dedup();
+        // Of all but the first, and of the name that is dealt with last.
+        assert_eq!((outcome.report.exit_status, notes.len(), count), (0, NAMES, NAMES), "{way:?}");
+    }
+}
+
 /// Whenever it is stopped, or the net is cut, it ends, and the same command completes it.
 #[test]
 fn names_without_room_are_no_obstacle_to_an_end() {

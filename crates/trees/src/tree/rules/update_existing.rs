@@ -81,7 +81,8 @@ fn count_unchanged(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta) {
     }
 }
 
-/// Reports and counts a file that is right and stays as it is; its other names may be linked to it.
+/// Reports and counts a file that is right and stays as it is; its other names may be linked to it. What is deferred is
+/// reported when it is met again.
 pub(crate) fn left(
     shared: &Shared<'_>,
     entry: &TreeEntry,
@@ -89,8 +90,11 @@ pub(crate) fn left(
     existing: &Meta,
     why: &str,
 ) -> Result<Met, Problem> {
-    report_kept(shared, entry, why);
-    stays(shared, entry, meta, existing)
+    let met = stays(shared, entry, meta, existing)?;
+    if !matches!(met, Met::Deferred) {
+        report_kept(shared, entry, why);
+    }
+    Ok(met)
 }
 
 fn stays(shared: &Shared<'_>, entry: &TreeEntry, meta: &Meta, existing: &Meta) -> Result<Met, Problem> {
@@ -110,6 +114,10 @@ pub(crate) fn report_committed(
     meta: &Meta,
     existing: &Meta,
 ) -> Result<Met, Problem> {
+    let met = linking::meet_name(shared, entry, meta, None, false)?;
+    if matches!(met, Met::Deferred) {
+        return Ok(met);
+    }
     report_kept(shared, entry, why_left(LeaveReason::Ours));
     let (flags, source) = (&shared.trees.flags, shared.settings.options.attributes.keep.given.of(meta));
     let is_right = flags.is_time_right(&source, existing) && flags.is_owner_right(&source, existing);
@@ -117,7 +125,6 @@ pub(crate) fn report_committed(
         let lost = attributes::lacks(meta, existing, shared.settings.options.attributes.keep);
         shared.ledger.report_lost(lost, || entry.directory.target_path().join(&entry.name));
     }
-    let met = linking::meet_name(shared, entry, meta, None, false)?;
     if let Met::First(links) = met {
         shared.ledger.committed_before(meta.size_bytes);
         linking::link_waiting(shared, entry, links, Some(id(existing)));
