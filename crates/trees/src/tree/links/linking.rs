@@ -143,7 +143,7 @@ fn join_equal_copy(
     let Some((other, same)) = equal::find_equal_copy(shared, file, &copied) else { return (file, copied) };
     match link_to_same(shared, first, &same) {
         Ok(()) => {
-            shared.trees.links.join(file, other);
+            shared.trees.links.join(file, first, other);
             (other, same)
         }
         // Where there are no more links both stay.

@@ -271,10 +271,10 @@ impl Links {
         others.filter_map(stands).collect()
     }
 
-    /// Notes that a name was linked to another file of its state: both count as one from now on.
-    pub(crate) fn join(&self, file: FileState, other: FileState) {
+    /// Notes that the first name of a file was linked to another file of its state: both count as one from now on.
+    pub(crate) fn join(&self, file: FileState, first: &TreeEntry, other: FileState) {
         let files = &mut self.table.lock().files;
-        files.remove(&file);
+        remove_copied(files, file, first);
         if let Some(linked) = files.get_mut(&other) {
             linked.unseen = linked.unseen.saturating_sub(1);
         }
@@ -307,17 +307,9 @@ impl Links {
         self.unknown.store(true, Ordering::Relaxed);
     }
 
-    /// A name cannot be linked to what stands here: the next one is a first again. If another has begun meanwhile, it
-    /// stays.
+    /// A name cannot be linked to what stands here: the next one is a first again.
     pub(crate) fn forget(&self, file: FileState, there: &TreeEntry) {
-        let files = &mut self.table.lock().files;
-        let is_there =
-            |entry: &TreeEntry| Arc::ptr_eq(&entry.directory, &there.directory) && entry.name == there.name;
-        if let Some(Linked { state: LinksState::Done(copied), .. }) = files.get(&file)
-            && is_there(&copied.entry)
-        {
-            files.remove(&file);
-        }
+        remove_copied(&mut self.table.lock().files, file, there);
     }
 
     /// The first name came to nothing; gives the names that waited, each to be met anew: [`Links::give_back`].
@@ -326,6 +318,18 @@ impl Links {
             Some(Linked { state: LinksState::Copying(waiting), .. }) => waiting,
             _ => Vec::new(),
         }
+    }
+}
+
+/// Drops a file whose first name is written here. One of which another first name is on its way meanwhile stays: names
+/// wait for that.
+fn remove_copied(files: &mut BTreeMap<FileState, Linked>, file: FileState, first: &TreeEntry) {
+    let is_first =
+        |entry: &TreeEntry| Arc::ptr_eq(&entry.directory, &first.directory) && entry.name == first.name;
+    if let Some(Linked { state: LinksState::Done(copied), .. }) = files.get(&file)
+        && is_first(&copied.entry)
+    {
+        files.remove(&file);
     }
 }
 
@@ -393,4 +397,43 @@ pub(crate) fn memory_of(name: &OsStr) -> usize {
     /// What nodes of the table leave free, and the name's own piece of memory.
     const BESIDES: usize = 128;
     size_of::<FileState>() + size_of::<Linked>().max(size_of::<WaitingName>()) + BESIDES + name.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::folder::directory::Traits;
+    use crate::folder::root::Root;
+    use crate::folder::side::{FolderSide, Keeper};
+    use crate::list::List;
+
+    /// A copy takes no more names: the next one is copied anew, while the copy is found to be equal to another one.
+    #[test]
+    fn names_that_wait_for_a_new_first_name_are_not_lost_with_the_old_one() {
+        let home = tempfile::tempdir().expect("room");
+        let folder = File::open(home.path()).expect("it is there");
+        let source = FolderSide::root(home.path(), folder, &Keeper::new(8)).expect("a folder");
+        let root = Root::new(&source.meta, home.path(), None, List::started(None));
+        let directory = Directory::new(None, &Arc::new(root), source, None, Traits::default(), Vec::new());
+        let meta = &Meta { links: 4, handle: 1, ..Meta::nothing() };
+        let [one, two, three] =
+            ["1", "2", "3"].map(|name| TreeEntry { directory: Arc::clone(&directory), name: name.into() });
+        let (links, state) = (Links::default(), FileState::new(meta, 0));
+        let meet = |entry| {
+            let name = MetName { entry, meta, compared: None, is_in_the_way: false };
+            links.meet(state, &name, || false).expect("a folder of this host takes no memory")
+        };
+        let copied = |entry: &TreeEntry| Copied { entry: entry.clone(), copy: None };
+
+        assert!(matches!(meet(&one), Meeting::First { .. }));
+        assert!(links.note_committed(state, copied(&one)).is_empty());
+        links.forget(state, &one);
+        assert!(matches!(meet(&two), Meeting::First { .. }));
+        assert!(matches!(meet(&three), Meeting::Waits));
+        links.join(state, &one, state.of_class(1));
+        let waiting = links.note_committed(state, copied(&two));
+        assert_eq!(waiting.iter().map(|it| &it.entry.name).collect::<Vec<_>>(), [&three.name]);
+    }
 }
