@@ -88,6 +88,22 @@ fn a_source_in_the_page_cache_is_called_one() {
     assert_eq!(report["parts"][1]["cached"], true, "{report}");
 }
 
+/// Slices of the source alone read what the copy reads: 4 MB of 400.
+#[test]
+fn holes_are_in_no_speed() {
+    let home = Home::new();
+    let data = noise_file(&home, "holed", 4_000_000, 1);
+    let file = std::fs::File::options().write(true).open(home.path("holed")).expect("it was made");
+    file.set_len(400_000_000).expect("a hole");
+    let run = home.pump(&["explain", "holed", "new"]);
+    expect(&run, 0, &["99 % of the source are holes, which are not read"], "holed");
+    let report = explained(&home, &["holed", "other"], 0);
+    let (part, rounds) = (&report["parts"][1], report["rounds"].as_u64().expect("rounds"));
+    assert_eq!(part["name"], "source", "{report}");
+    let moved = part["bytes"].as_u64().expect("bytes");
+    assert!((1..=rounds * (data.len() as u64 + 4096)).contains(&moved), "{report}");
+}
+
 /// The line before the copy has the digest that the report has after it.
 #[test]
 fn the_prediction_is_told_before_the_copy_with_its_digest() {

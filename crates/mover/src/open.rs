@@ -148,6 +148,10 @@ impl OpenTarget {
         }
     }
 
+    fn is_null(&self) -> bool {
+        matches!(self, OpenTarget::Null)
+    }
+
     fn compression(&self, run: &MoverRun<'_>, opened: &Opened, how: How) -> Compression {
         match self {
             OpenTarget::StagedFile(staged) => reserve::target_compression(run, staged, opened, how),
@@ -252,7 +256,8 @@ fn make_copy_ends(
             Sink::File(file_end::of_device(run, Arc::clone(handle), buffered, sink_direct))
         }
     };
-    let (mut original, mut ranges) = (opened.original, rehearsed(run, opened.ranges));
+    let mut ranges = rehearsed(run, opened.original.as_ref(), opened.ranges, target.is_null())?;
+    let mut original = opened.original;
     if let (OpenTarget::StagedFile(staged), Some(ranges)) = (target, &mut ranges) {
         resumed::resume_earlier(run, staged, name, original.as_mut(), ranges);
         let meta = original.as_ref().map(|original| &original.meta);

@@ -1,5 +1,6 @@
 //! A rehearsal writes as a copy does, and leaves nothing.
 
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::net_parts::Served;
@@ -43,7 +44,8 @@ fn some_bytes_of_a_source_are_rehearsed() {
         (3_000_000, 0, 3_000_000),
         (9 << 20, 0, 5 << 20),
         (1 << 20, 2 << 20, 1 << 20),
-        (4 << 20, 2 << 20, 3 << 20),
+        // From further in front: as many bytes as were requested.
+        (4 << 20, 2 << 20, 4 << 20),
     ] {
         let options = Options::default().with(|it| {
             it.measuring.rehearsal_bytes = Some(bytes);
@@ -53,6 +55,36 @@ fn some_bytes_of_a_source_are_rehearsed() {
         let report = job.options(options).run_reported(&|_| {});
         assert_eq!((report.exit_status, report.bytes_moved), (0, moved), "{bytes} from {begin}: {report:?}");
         assert_eq!(names(folder.path()), ["source"], "{bytes} from {begin}");
+    }
+}
+
+/// A copy to a file leaves holes out. A rehearsal of its source alone, to null, reads as much, unless holes are to be read.
+#[test]
+fn a_rehearsal_reads_no_holes() {
+    let (home, size, held) = (tempfile::tempdir().expect("room"), 64 << 20, 4 << 20);
+    let source = std::fs::File::create(home.path().join("source")).expect("room");
+    source.set_len(size).expect("a hole");
+    source.write_all_at(&vec![7; held as usize], 32 << 20).expect("room");
+    let served = Served::new(ServeOptions::for_place(Place::Path(home.path().into())));
+    for (asked, begin, ignore_holes, moved) in [
+        (size, 0, false, held),
+        (1 << 20, 48 << 20, false, 1 << 20),
+        (size, 0, true, size),
+        (9 << 20, 48 << 20, true, 9 << 20),
+    ] {
+        let options = Options::default().with(|it| {
+            (it.measuring.rehearsal_bytes, it.measuring.rehearsal_begin) = (Some(asked), begin);
+            it.tuning.ignore_holes = ignore_holes;
+        });
+        let null = || Place::Null { bytes: None, fill: Fill::Noise };
+        let sources = || vec![Place::Path(home.path().join("source"))];
+        let rehearsed = |target| Job::copy(sources(), target).options(options.clone()).run_reported(&|_| {});
+        let pull = served.copy(vec![served.place("source")], null(), options.clone()).0;
+        let to_file = rehearsed(Place::Path(home.path().join("new")));
+        for (what, report) in [("to null", rehearsed(null())), ("to a file", to_file), ("pull", pull)] {
+            let what = format!("{what}, {asked} from {begin}, {ignore_holes}");
+            assert_eq!((report.exit_status, report.bytes_moved), (0, moved), "{what}: {report:?}");
+        }
     }
 }
 

@@ -3,37 +3,55 @@
 //! Must not know: how room is reserved (`commit`).
 
 use crate::open::copy_method::How;
+use crate::open::held::Original;
 use crate::open::opened::Opened;
+use crate::open::sizes::sized_ranges;
 use crate::open::stripe::target::OpenStripe;
 use crate::problem::{Class, Operation, Problem};
 use crate::run::MoverRun;
 use crate::setup::options::{Choice, Sync};
+use datapump_core::resume::GRAIN_BYTES;
 use datapump_files::commit::StagedFile;
 use datapump_files::commit::compressed::Compression;
 use datapump_files::commit::shortage::{Rooms, room_words};
-use datapump_files::disk::{FileCalls, Meta};
+use datapump_files::disk::{FileCalls, FileKind, Meta};
 use datapump_files::holes::ByteRanges;
 
 /// Without a sync, blocks are allocated when the cache is written back; reserving a small file only costs time.
 const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
 
-/// The ranges, of a rehearsal so many bytes of them from its beginning on.
-pub fn rehearsed(run: &MoverRun<'_>, ranges: Option<ByteRanges>) -> Option<ByteRanges> {
+/// The ranges to move, of a rehearsal so many bytes of them from its beginning on. Null takes holes as well as data, but
+/// a rehearsal stands for a copy to a file, which has them, too.
+///
+/// Errors: the source's holes cannot be found.
+pub fn rehearsed(
+    run: &MoverRun<'_>,
+    original: Option<&Original>,
+    ranges: Option<ByteRanges>,
+    is_to_null: bool,
+) -> Result<Option<ByteRanges>, Problem> {
     let measuring = &run.settings.options.measuring;
-    match measuring.rehearsal_bytes {
-        Some(most) => ranges.map(|ranges| bytes_from(&ranges, measuring.rehearsal_begin, most)),
+    let Some(most) = measuring.rehearsal_bytes else { return Ok(ranges) };
+    let file = original.filter(|original| is_to_null && original.meta.kind == FileKind::Regular);
+    let ranges = match file.filter(|_| ranges.is_some()) {
+        Some(file) => Some(sized_ranges(run, &file.held, &file.meta, &file.path)?),
         None => ranges,
-    }
+    };
+    Ok(ranges.map(|ranges| bytes_from(&ranges, measuring.rehearsal_begin, most)))
 }
 
-/// At most `most` bytes of these ranges, from `begin` on.
+/// At most `most` bytes of these ranges, from byte `begin` of what they hold on; from further in front where fewer would
+/// be left behind it.
 fn bytes_from(ranges: &[(u64, u64)], begin: u64, most: u64) -> ByteRanges {
-    let mut left = most;
+    let last = total_bytes(ranges).saturating_sub(most);
+    // Direct requests begin at whole grains.
+    let begin = if begin > last { begin % (last + 1) / GRAIN_BYTES * GRAIN_BYTES } else { begin };
+    let (mut before, mut left) = (begin, most);
     let mut part = |&(start, end): &(u64, u64)| {
-        let start = start.max(begin).min(end);
-        let len = left.min(end - start);
-        left -= len;
-        (start, start + len)
+        let skipped = before.min(end - start);
+        let len = left.min(end - start - skipped);
+        (before, left) = (before - skipped, left - len);
+        (start + skipped, start + skipped + len)
     };
     ranges.iter().map(&mut part).filter(|(start, end)| end > start).collect()
 }
@@ -154,4 +172,28 @@ pub fn reserve_stripe(
             stripe.mark_unfinished(end)
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const G: u64 = GRAIN_BYTES;
+
+    #[test]
+    fn a_rehearsal_moves_so_many_bytes_of_what_the_source_holds() {
+        let holed = [(0, 2 * G), (10 * G, 12 * G), (90 * G, 91 * G + 7)];
+        for (ranges, begin, most, expected) in [
+            (&[(0, 100 * G)][..], 0, 8 * G, vec![(0, 8 * G)]),
+            (&[(0, 100 * G)], 8 * G, 8 * G, vec![(8 * G, 16 * G)]),
+            (&holed, 0, 3 * G, vec![(0, 2 * G), (10 * G, 11 * G)]),
+            (&holed, 3 * G, 2 * G, vec![(11 * G, 12 * G), (90 * G, 91 * G)]),
+            // Behind the last byte from which there are as many: from another place before it.
+            (&holed, 6 * G, 2 * G, vec![(10 * G, 12 * G)]),
+            (&holed, 64 * G, 100 * G, holed.to_vec()),
+            (&[], 64 * G, 100 * G, vec![]),
+        ] {
+            assert_eq!(bytes_from(ranges, begin, most), expected, "{ranges:?} {begin} {most}");
+        }
+    }
 }

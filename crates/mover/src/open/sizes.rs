@@ -21,15 +21,25 @@ pub fn data_ranges(
     magic: u64,
     path: &Path,
 ) -> Result<Option<ByteRanges>, Problem> {
-    let handle = match held {
-        Held::There(file) => return Ok(Some(file.ranges(meta, run.settings.options.tuning.ignore_holes))),
-        Held::Here(handle) => handle,
-    };
     if goes_on_in(held, meta, magic, path)? {
         return Ok(None);
     }
-    let ranges = holes::ranges(handle, meta, run.settings.options.tuning.ignore_holes, &run.stop);
-    ranges.map(Some).map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0))
+    sized_ranges(run, held, meta, path).map(Some)
+}
+
+/// The ranges with data of a file that ends where its size says.
+pub fn sized_ranges(
+    run: &MoverRun<'_>,
+    held: &Held,
+    meta: &Meta,
+    path: &Path,
+) -> Result<ByteRanges, Problem> {
+    let ignore_holes = run.settings.options.tuning.ignore_holes;
+    match held {
+        Held::There(file) => Ok(file.ranges(meta, ignore_holes)),
+        Held::Here(handle) => holes::ranges(handle, meta, ignore_holes, &run.stop)
+            .map_err(|errno| Problem::system(Operation::ReadMap, path, errno.0)),
+    }
 }
 
 /// [`goes_on`] of a file of a tree.

@@ -3,7 +3,7 @@
 //! Must not know: how a part is measured.
 
 use std::cell::Cell;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -22,6 +22,8 @@ use crate::session::quiet::{QuietDisk, REST, nearest_there};
 const QUIET_WITHIN: Duration = Duration::from_secs(5);
 /// Longest wait for the discards of one slice, and for their commit: a disk that others use is never idle.
 const DISCARDED_WITHIN: Duration = Duration::from_millis(800);
+/// Unit of `st_blocks`: stat(2).
+pub(super) const BLOCK_BYTES: u64 = 512;
 /// After a commit the discards of removed files are under way.
 const SHORT_REST: Duration = Duration::from_millis(60);
 
@@ -55,12 +57,14 @@ pub(super) struct CopyEnds {
     pub(super) is_cached: bool,
     /// One disk here serves both.
     pub(super) is_shared: bool,
+    /// The target has no holes, so that those of the source are read.
+    pub(super) reads_holes: bool,
     /// The disk that is written to. What is only read leaves nothing to wait for.
     pub(super) disk: Option<QuietDisk>,
     /// A commit took too long: none is made again.
     pub(super) commits_slowly: Cell<bool>,
     pub(super) cpus: u32,
-    /// Bytes of the copy, if they are known.
+    /// Bytes that the copy reads, if they are known.
     pub(super) copy_bytes: Option<u64>,
 }
 
@@ -83,22 +87,24 @@ impl CopyEnds {
             && case.sources.first().is_some_and(is_source_cached);
         let is_one_disk = matches!((&from, &to), (Some(from), Some(to)) if from.is_same(to));
         let is_shared = is_one_disk && !is_cached;
+        let reads_holes = case.options.tuning.ignore_holes || matches!(sink, End::Null | End::Once);
         let copy_bytes = match (source, case.sources.first()) {
+            (End::File(_), Some(Place::Path(path))) if !reads_holes => data_bytes(path),
             (End::File(bytes), _) => Some(bytes),
             (End::Empty, Some(Place::Path(path))) if !size_may_lie(path) => Some(0),
             (_, Some(Place::Null { bytes, .. })) => *bytes,
             _ => None,
         };
-        let commits_slowly = Cell::new(false);
-        let cpus = host::cpus();
-        CopyEnds { source, sink, is_cached, is_shared, disk: to, commits_slowly, cpus, copy_bytes }
+        let (commits_slowly, cpus, disk) = (Cell::new(false), host::cpus(), to);
+        CopyEnds { source, sink, is_cached, is_shared, reads_holes, disk, commits_slowly, cpus, copy_bytes }
     }
 
     #[cfg(test)]
     pub(super) fn for_tests() -> CopyEnds {
         let (source, sink, commits_slowly) = (End::Once, End::File(0), Cell::new(false));
-        let (is_cached, is_shared, disk, cpus, copy_bytes) = (false, false, None, 2, None);
-        CopyEnds { source, sink, is_cached, is_shared, disk, commits_slowly, cpus, copy_bytes }
+        let (is_cached, is_shared, reads_holes) = (false, false, false);
+        let (disk, cpus, copy_bytes) = (None, 2, None);
+        CopyEnds { source, sink, is_cached, is_shared, reads_holes, disk, commits_slowly, cpus, copy_bytes }
     }
 
     /// The copy goes over a network, and this host reads.
@@ -184,6 +190,18 @@ fn source_of(place: &Place) -> End {
     }
 }
 
+/// Bytes of a file that are not in holes; all of them where the file system's map of holes is not to be believed.
+fn data_bytes(path: &Path) -> Option<u64> {
+    let file = std::fs::File::open(path).ok()?;
+    let meta = file.metadata().ok()?;
+    let (bytes, handle) = (meta.len(), Handle::Os(file));
+    if meta.blocks() * BLOCK_BYTES >= bytes || !kind::holes_are_honest(handle.room().magic) {
+        return Some(bytes);
+    }
+    let ranges = handle.data_ranges(bytes).ok().flatten();
+    Some(ranges.map_or(bytes, |ranges| ranges.iter().map(|(start, end)| end - start).sum()))
+}
+
 fn is_source_cached(place: &Place) -> bool {
     let Place::Path(path) = place else { return false };
     let Ok(file) = std::fs::File::open(path) else { return false };
@@ -218,10 +236,11 @@ fn is_special(meta: &std::fs::Metadata) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, mpsc};
 
-    use datapump::Options;
+    use datapump::{Fill, Options};
 
     #[test]
     fn ends_are_told_apart() {
@@ -261,6 +280,30 @@ mod tests {
         for (source, bytes) in [(&*empty, Some(0)), (Path::new("/proc/version"), None)] {
             let ends = CopyEnds::from_case(&from(source, Place::Stream));
             assert_eq!((ends.source, ends.bytes()), (End::Empty, bytes), "{source:?}");
+        }
+    }
+
+    /// The copy reads what its source holds, and holes where the target can have none.
+    #[test]
+    fn a_copy_to_a_file_reads_no_holes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let holed = folder.path().join("holed");
+        let data = std::fs::File::create(&holed).expect("room");
+        data.set_len(64 << 20).expect("a hole");
+        data.write_all_at(&[7; 8192], 32 << 20).expect("room");
+        let is_honest = kind::holes_are_honest(Handle::Os(data).room().magic);
+        let file = || Place::Path(folder.path().join("new"));
+        for (what, target, ignore_holes, reads_holes) in [
+            ("a file", file(), false, false),
+            ("a file, all bytes", file(), true, true),
+            ("a stream", Place::Stream, false, true),
+            ("null", Place::Null { bytes: None, fill: Fill::Zero }, false, true),
+        ] {
+            let options = Options::default().with(|it| it.tuning.ignore_holes = ignore_holes);
+            let (sources, stop) = (vec![Place::Path(holed.clone())], Arc::default());
+            let ends = CopyEnds::from_case(&Case { sources, target, options, stop });
+            let bytes = if reads_holes || !is_honest { 64 << 20 } else { 8192 };
+            assert_eq!((ends.reads_holes, ends.bytes()), (reads_holes, Some(bytes)), "{what}");
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) const WRITES_MAX: u64 = 4 << 30;
 const WRITES_MAX_UNKNOWN: u64 = 256 << 20;
 
 /// What of the user's options is part of how fast a part is.
-pub(super) fn tuning(options: &Options) -> Options {
+fn tuning(options: &Options) -> Options {
     Options {
         tuning: TuningOptions {
             request_bytes: options.tuning.request_bytes,
@@ -98,6 +98,11 @@ impl<'case> Bench<'case> {
         let (written, remote_free_bytes, until) = (Cell::new(0), Cell::new(None), Cell::new(Duration::MAX));
         let whole_copies = RefCell::default();
         Bench { case, ends, mover, written, remote_free_bytes, clock, until, whole_copies }
+    }
+
+    /// The options of each slice. A source alone goes to null, and is read as far as the copy reads it.
+    pub(super) fn tuning(&self) -> Options {
+        tuning(&self.case.options).with(|it| it.tuning.ignore_holes = self.ends.reads_holes)
     }
 
     /// Whether there is time for one more slice.

@@ -4,7 +4,7 @@
 //! Must not know: how the numbers were taken.
 
 use datapump::units::{rate_words, time_words};
-use datapump::{LimitedBy, Place, Sync, Why};
+use datapump::{LimitedBy, Place, Report, Sync, Why};
 
 use super::law::Prediction;
 use super::part::{Part, PartName};
@@ -19,6 +19,8 @@ const SHORT_NS: u64 = 1_000_000_000;
 const COST_MAX_NS: f64 = 1000.0;
 /// Shown as zero.
 const COST_MIN_NS: f64 = 0.0005;
+/// Likewise.
+const HOLES_MIN_PERCENT: f64 = 0.5;
 
 /// What a part did alone. The empty loop moves nothing, so that it has no bandwidth to speak of.
 pub(super) fn alone(part: &Part) -> String {
@@ -81,7 +83,7 @@ pub(super) fn page(explained: &Explained, case: &Case) -> String {
             } else {
                 String::new()
             };
-            let known = sentences([compared(explained, case), parts(explained)]);
+            let known = sentences([compared(explained, case), parts(explained), holes(&explained.report)]);
             let gap = if known.is_empty() { "" } else { " " };
             format!(
                 "This copy took {took}, which is too short to tell what limits it{all}, and {why}; explain the copy of a \
@@ -98,6 +100,7 @@ pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
         format!("The copy {}{}{}.", pace(explained, case), limit(explained), differs(explained)),
         compared(explained, case),
         parts(explained),
+        holes(&explained.report),
         repeated(explained, case),
         advice(explained),
     ])
@@ -116,6 +119,16 @@ fn repeated(explained: &Explained, case: &Case) -> String {
     let into = if case.is_stored() { ", into unnamed temporary files but for one" } else { "" };
     let (took, all) = (time_words(explained.report.elapsed_ns), time_words(*elapsed_ns));
     format!("It took {took}, which is short: it was copied {times} times, {all} in all{into}.")
+}
+
+/// The part of the files that is in holes. Shared blocks are not moved either.
+fn holes(report: &Report) -> String {
+    let percent =
+        100.0 * (1.0 - (report.bytes_moved + report.bytes_resumed) as f64 / report.bytes.max(1) as f64);
+    let is_told = report.reflink.got != "always" && report.bytes_moved > 0 && percent >= HOLES_MIN_PERCENT;
+    let words =
+        || format!("{percent:.0} % of the source are holes, which are not read: speeds are of its data.");
+    is_told.then(words).unwrap_or_default()
 }
 
 fn advice(explained: &Explained) -> String {
@@ -245,7 +258,7 @@ mod tests {
     use super::*;
     use crate::advise::explain::advice::{Advice, Cause};
     use crate::advise::explain::law::stored::StoredPrediction;
-    use datapump::{AskedAndGot, Fill, LimitedDetail, Options, Report};
+    use datapump::{AskedAndGot, Fill, LimitedDetail, Options};
 
     fn part(name: PartName, mb_per_s: f64) -> Part {
         Part { bytes_per_second: mb_per_s * 1e6, ns_per_request: 38.4, ..Part::new(name) }
@@ -376,6 +389,27 @@ mod tests {
         ] {
             let said = paragraph(&copy, &case(Place::Path("file".into()), sync));
             assert!(said.contains(words), "{what}: {said}");
+        }
+    }
+
+    /// What is in no hole was moved, now or by an earlier run, or is shared.
+    #[test]
+    fn a_source_with_holes_is_called_one() {
+        let file = case(Place::Path("file".into()), Sync::End);
+        for (bytes, bytes_moved, bytes_resumed, got, percent) in [
+            (1000, 1000, 0, "never", None),
+            (1000, 100, 0, "never", Some(90)),
+            (1000, 100, 650, "never", Some(25)),
+            (1000, 996, 0, "never", None),
+            (1000, 100, 0, "always", None),
+            (1000, 1100, 0, "never", None),
+        ] {
+            let reflink = AskedAndGot { got: got.into(), ..AskedAndGot::default() };
+            let report = Report { bytes, bytes_moved, bytes_resumed, reflink, ..Report::default() };
+            let said = paragraph(&explained(900.0, LimitedBy::Cpu, LimitedBy::Cpu, report), &file);
+            let words = |percent| format!(" {percent} % of the source are holes, which are not read: ");
+            assert_eq!(said.contains("holes"), percent.is_some(), "{said}");
+            assert!(percent.is_none_or(|percent: u64| said.contains(&words(percent))), "{said}");
         }
     }
 

@@ -12,14 +12,12 @@ use datapump_engine::os::linux::KernelCall;
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use rustix::io::Errno;
 
-use super::ends::{CopyEnds, End};
+use super::ends::{BLOCK_BYTES, CopyEnds, End};
 use super::timer::limited;
 use super::{Case, MoveUse, Mover};
 
 /// A plan that takes longer is that of a large tree, which is not refused any more.
 const TIME: Duration = Duration::from_secs(3);
-/// Unit of `st_blocks`: stat(2).
-const BLOCK_BYTES: u64 = 512;
 
 /// Facts about a copy before it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use datapump::Options;
 
 use super::ends::{CopyEnds, End};
-use super::isolate::{Bench, NO_TIME, SliceRange, alone, tuning};
+use super::isolate::{Bench, NO_TIME, SliceRange, alone};
 use super::law::whole;
 use super::messages;
 use super::part::{MeasuredRounds, Part, PartName, Slice, SlicePair, by_round};
@@ -87,7 +87,7 @@ struct Track {
 pub(super) fn all(bench: &Bench<'_>, tell: &dyn Fn(&str)) -> MeasuredRounds {
     let start = (bench.clock)();
     bench.until.set(start + TIME_MAX);
-    let options = tuning(&bench.case.options);
+    let options = bench.tuning();
     let mut measured = MeasuredRounds::default();
     let mut tracks = first(bench, &options, tell, &mut measured.wrong);
     let is_stopped = || bench.case.stop.load(Ordering::Relaxed);

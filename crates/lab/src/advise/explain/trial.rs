@@ -9,7 +9,7 @@ use datapump::{Options, Report};
 
 use super::cause::Cause;
 use super::ends::CopyEnds;
-use super::isolate::{Bench, SliceRange, tuning};
+use super::isolate::{Bench, SliceRange};
 use super::part::{Part, PartName, Slice};
 
 /// Two turns of two such runs for each of two things to try: 5 s.
@@ -44,7 +44,7 @@ pub(super) fn gains(
     report: &Report,
     tell: &dyn Fn(&str),
 ) -> Vec<Gain> {
-    let ideas = ideas(cause, &tuning(&bench.case.options), report, bench.ends);
+    let ideas = ideas(cause, &bench.tuning(), report, bench.ends);
     let mut gains = Vec::new();
     for idea in ideas {
         if !bench.has_time() {
@@ -139,7 +139,7 @@ impl Bench<'_> {
     fn gain(&self, idea: &Idea, parts: &[Part]) -> Option<f64> {
         let alone =
             parts.iter().find(|part| part.name == idea.part).map_or(0.0, |part| part.bytes_per_second);
-        let plain = tuning(&self.case.options);
+        let plain = self.tuning();
         let mut product = 1.0;
         for _ in 0..TURNS {
             let without = self.tried(idea.part, &plain, alone)?;

@@ -207,7 +207,7 @@ pub struct MeasuringOptions {
     /// So many bytes of the source are written and synced in the target's folder as a file without a name, which goes
     /// again: for measuring. At most [`super::Options::REHEARSAL_BYTES_MAX`], and one in twenty of the bytes that are free.
     pub rehearsal_bytes: Option<u64>,
-    /// A rehearsal on one host begins at this byte of the source, so that what it reads was not read by one before.
+    /// A rehearsal on one host begins at this byte of the source's data, so that what it reads was not read by one before.
     #[serde(skip)]
     pub rehearsal_begin: u64,
     /// The place on the other host is null: as a source it has so many bytes. Only measurements ask for it.

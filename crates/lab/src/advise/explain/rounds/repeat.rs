@@ -9,7 +9,7 @@ use std::time::Duration;
 use datapump::{LimitedBy, LimitedDetail, Report, Status, Why};
 
 use crate::advise::explain::ends::End;
-use crate::advise::explain::isolate::{Bench, SliceRange, tuning};
+use crate::advise::explain::isolate::{Bench, SliceRange};
 use crate::advise::explain::part::PartName;
 
 /// Buffers take a noticeable part of a copy that is shorter than this.
@@ -94,7 +94,7 @@ fn again(bench: &Bench<'_>, name: PartName, reports: &mut Vec<Report>) -> Option
     let start = (bench.clock)();
     let no_time = || Some("there was no time to repeat it more often".into());
     let bytes = reports[0].bytes_moved;
-    let options = tuning(&bench.case.options);
+    let options = bench.tuning();
     loop {
         let sum = |figure: &dyn Fn(&Report) -> u64| reports.iter().map(figure).sum();
         if !is_short(sum(&|report| report.bytes_moved), sum(&|report| report.elapsed_ns)) {
