@@ -313,7 +313,8 @@ pub fn run_all<'run>(
 ) -> Vec<Result<LaneResult, Problem>> {
     let answers = owner.block_host.as_ref().and_then(|host| host.names_waited());
     owner.ledger.watch.begin(first, owner.settings.reads_the_web, answers);
-    std::thread::scope(|scope| {
+    let reads = owner.settings.platform.storage_reads();
+    let results: Vec<Result<LaneResult, Problem>> = std::thread::scope(|scope| {
         let spawn =
             |index| std::thread::Builder::new().spawn_scoped(scope, move || run_opened(owner, index)).ok();
         let others: Vec<_> = (1..most).map_while(spawn).collect();
@@ -322,7 +323,13 @@ pub fn run_all<'run>(
             lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         std::iter::once(own).chain(others.into_iter().map(join)).flatten().collect()
-    })
+    });
+    // What another host reads is counted there.
+    if owner.block_host.is_none() {
+        let moved_bytes = results.iter().flatten().map(|lane| lane.counts.bytes).sum();
+        owner.ledger.tally().note_storage_reads(reads.bytes(), moved_bytes);
+    }
+    results
 }
 
 /// Runs a lane once the gate opens for it. `None` if it is never needed, or if the other side gives a spare one no connection.

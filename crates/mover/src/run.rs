@@ -113,9 +113,7 @@ impl MoverRun<'_> {
         }
         tally.source_is_pipe |= matches!(&task.source, Source::Stream(handle) if is_pipe(handle));
         tally.target_is_pipe |= matches!(&task.sink, Sink::Stream(handle) if is_pipe(handle));
-        if let Some(original) = &task.original
-            && !task.source.reads_memory(original.meta.size_bytes)
-        {
+        if let Some(original) = &task.original {
             tally.source_devices.insert(original.meta.device);
         }
         if let Finish::Commit(staged) = &task.finish

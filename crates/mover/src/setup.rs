@@ -6,3 +6,4 @@ pub mod budget;
 pub mod defaults;
 pub mod options;
 pub mod platform;
+pub mod storage_reads;

@@ -34,8 +34,8 @@ pub use handle::handle_sum;
 pub use host::{
     ChildUsage, ContextSwitches, IdleCpus, TICK_NS, block_device_bytes, cached_estimate, cached_fraction,
     cpus, direct_alignment, file_size_limit, generation, is_ignored, logical_block_bytes,
-    memlock_limit_bytes, open_files_limit, process_cpu_ns, project, thread_cpu_ns, thread_delayed_ns,
-    thread_ns, timer_slack, wait_with_usage,
+    memlock_limit_bytes, open_files_limit, process_cpu_ns, project, storage_read_bytes, thread_cpu_ns,
+    thread_delayed_ns, thread_ns, timer_slack, wait_with_usage,
 };
 pub use idle::{Lowest, allowed_cpus, lowest_priority, pin_to};
 pub use link_device::{LinkOffload, device_with_address, has_offload};

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use datapump_core::{Block, Settled};
 use datapump_engine::{Errno, Handle, Op, Slot, Span, TransferFlags, TransferPlace};
-use datapump_files::disk::{FileCalls, is_cached};
 
 use super::zeros::{BlockPart, first_part};
 use super::{rest, settle_completion};
@@ -31,11 +30,6 @@ pub struct FileEnd {
 }
 
 impl FileEnd {
-    /// Whether reads take most of its bytes, of so many, from the page cache.
-    pub fn reads_memory(&self, size_bytes: u64) -> bool {
-        self.align_bytes == 1 && is_cached(self.handle.cached_fraction(size_bytes))
-    }
-
     pub fn read(&self, slot: u32, block: Block, done: u32) -> Op {
         let (at, len) = rest(block, done);
         self.read_at(slot, done, at, len)
@@ -103,18 +97,6 @@ impl FileEnd {
 mod tests {
     use super::*;
     use datapump_engine::sim::SimDisk;
-
-    /// What was just written is in the page cache, and a direct read goes past it.
-    #[test]
-    fn a_cached_file_is_read_from_memory_unless_directly() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), [7; 8192]).expect("room");
-        let handle = Arc::new(Handle::Os(file.reopen().expect("it is there")));
-        for (align_bytes, bytes, expected) in [(1, 8192, true), (512, 8192, false), (1, 1 << 20, false)] {
-            let end = FileEnd { handle: Arc::clone(&handle), align_bytes, ..direct() };
-            assert_eq!(end.reads_memory(bytes), expected, "{align_bytes} {bytes}");
-        }
-    }
 
     fn direct() -> FileEnd {
         let disk = SimDisk::new();

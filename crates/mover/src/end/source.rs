@@ -99,11 +99,6 @@ impl Source {
         matches!(self, Source::RemoteHost(_) | Source::RemoteSums(_))
     }
 
-    /// Whether the device of a file of so many bytes has little to do: most of it is in the page cache here.
-    pub fn reads_memory(&self, size_bytes: u64) -> bool {
-        matches!(self, Source::File(file) if file.reads_memory(size_bytes))
-    }
-
     /// It is given whole, as it is when it is opened, or not at all.
     pub fn is_read_whole(&self) -> bool {
         matches!(self, Source::RemoteHost(file) if file.kind() == RemoteKind::Small)

@@ -23,6 +23,7 @@ use crate::run::in_order_target::is_reported;
 use crate::units::with_commas;
 use datapump_files::attributes::given::Given;
 use datapump_files::attributes::loss::{Limit, Loss, Lost};
+use datapump_files::disk::is_cached;
 
 /// Sums over all files.
 #[derive(Debug, Default)]
@@ -47,7 +48,7 @@ pub struct Tally {
     pub done: Report,
     /// Bytes of earlier runs that arrived and do not count.
     pub doubt_bytes: u64,
-    /// Devices of sources and targets.
+    /// Devices of sources and targets. No device counts as a source's where memory had most of what was moved.
     pub source_devices: BTreeSet<u64>,
     pub target_devices: BTreeSet<u64>,
     /// A source, or a target, is a pipe.
@@ -69,6 +70,14 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Notes how much of what was moved was read from storage, which is `None` where nobody counts it.
+    pub fn note_storage_reads(&mut self, read_bytes: Option<u64>, moved_bytes: u64) {
+        let in_memory = |read_bytes: u64| 1.0 - read_bytes as f64 / moved_bytes as f64;
+        if moved_bytes > 0 && is_cached(read_bytes.map(in_memory)) {
+            self.source_devices.clear();
+        }
+    }
+
     /// All that was to be copied is there, if not with all attributes.
     pub fn is_all_there(&self) -> bool {
         self.problems.values().sum::<u64>() <= self.attributes_lost && self.unmade == 0
@@ -366,4 +375,31 @@ fn problem_of(loss: Loss, path: &Path) -> Problem {
 
 fn is_read_only(problem: &Problem) -> bool {
     problem.cause == Some(Errno::EROFS.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The system counts what all of the process reads: more than was moved, at times.
+    #[test]
+    fn a_device_serves_a_source_that_memory_does_not_have() {
+        for (what, read_bytes, moved_bytes, is_kept) in [
+            ("all from memory", Some(0), 1000, false),
+            ("most of it", Some(499), 1000, false),
+            ("half of it", Some(500), 1000, true),
+            ("nothing", Some(4000), 1000, true),
+            ("nobody counts", None, 1000, true),
+            ("nothing was moved", Some(0), 0, true),
+        ] {
+            let mut tally =
+                Tally { source_devices: [7].into(), target_devices: [7].into(), ..Tally::default() };
+            tally.note_storage_reads(read_bytes, moved_bytes);
+            assert_eq!(
+                (tally.source_devices.len(), tally.target_devices.len()),
+                (usize::from(is_kept), 1),
+                "{what}"
+            );
+        }
+    }
 }

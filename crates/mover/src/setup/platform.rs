@@ -15,6 +15,7 @@ use crate::report::AskedAndGot;
 use crate::report::charges::ThreadTime;
 use crate::report::cpu::BusyCpus;
 use crate::setup::options::{EngineChoice, WaitChoice};
+use crate::setup::storage_reads::StorageReads;
 use crate::units::bytes_words;
 use datapump_files::devices::control_groups::ControlGroups;
 use datapump_files::disk::Disk;
@@ -146,6 +147,11 @@ impl Platform {
     /// The use of the machine's CPUs from now on. In a simulated world nothing outside of it is read.
     pub fn busy_cpus(&self) -> BusyCpus {
         if self.is_simulated() { BusyCpus::default() } else { BusyCpus::begin() }
+    }
+
+    /// What is read from storage from now on. In a simulated world nothing is.
+    pub fn storage_reads(&self) -> StorageReads {
+        if self.is_simulated() { StorageReads::default() } else { StorageReads::begin() }
     }
 
     /// Makes the engine for one lane: the requested one, or the next that works. Gives which was requested and which it is, and

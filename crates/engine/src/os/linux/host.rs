@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Mode, OFlags, PROC_SUPER_MAGIC, StatxFlags, fstatfs, open};
@@ -165,6 +166,16 @@ impl IdleCpus {
 /// getrusage(2).
 pub fn process_cpu_ns() -> (u64, u64) {
     cpu_ns(libc::RUSAGE_SELF)
+}
+
+/// Bytes that this process has had read from storage, with all its threads: `ru_inblock` of getrusage(2), which Linux
+/// counts in sectors. What the page cache had is not in it. `None` where the kernel does not count.
+pub fn storage_read_bytes() -> Option<u64> {
+    const SECTOR_BYTES: u64 = 512;
+    // With CONFIG_TASK_IO_ACCOUNTING each process has this file: proc_pid_io(5).
+    static IS_COUNTED: OnceLock<bool> = OnceLock::new();
+    let is_counted = IS_COUNTED.get_or_init(|| Path::new("/proc/self/io").exists());
+    is_counted.then(|| (usage(libc::RUSAGE_SELF).ru_inblock as u64).saturating_mul(SECTOR_BYTES))
 }
 
 /// How often threads left their CPU.
