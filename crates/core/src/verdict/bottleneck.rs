@@ -59,6 +59,7 @@ impl LimitedDetail {
         };
         match (why, self.stage.as_str()) {
             (Why::SharedDevice, _) => "the disk that holds source and target".into(),
+            (Why::PageCache, _) => "reading the source from the page cache".into(),
             (Why::ServerLimit, _) => format!("the {why}"),
             (Why::Pipe, _) if limit == LimitedBy::Source => "the program that writes to the pipe".into(),
             (Why::Pipe, _) => "the program that reads from the pipe".into(),
@@ -162,13 +163,28 @@ mod tests {
         ] {
             assert_eq!(LimitedDetail::here("read", why, 1, 1).bottleneck(limit), None);
         }
-        let disk = |host: &str, limit| {
-            let detail = LimitedDetail { host: host.into(), ..LimitedDetail::here("", Why::Device, 1, 1) };
-            detail.bottleneck(limit).expect("a part").part
+        let part = |host: &str, limit, why| {
+            let detail = LimitedDetail { host: host.into(), ..LimitedDetail::here("read", why, 1, 1) };
+            (detail.bottleneck(limit).expect("a part").part, detail.words())
         };
-        assert_eq!(disk("local", LimitedBy::Source), "the source's disk");
-        assert_eq!(disk("local", LimitedBy::Sink), "the target's disk");
-        assert_eq!(disk("receiver", LimitedBy::Sink), "the receiver's disk");
+        for (host, limit, why, words, long) in [
+            ("local", LimitedBy::Source, Why::Device, "the source's disk", None),
+            ("local", LimitedBy::Sink, Why::Device, "the target's disk", None),
+            ("receiver", LimitedBy::Sink, Why::Device, "the receiver's disk", Some("receiver's disk was")),
+            ("local", LimitedBy::Source, Why::PageCache, "reading the source from the page cache", None),
+            (
+                "sender",
+                LimitedBy::Source,
+                Why::PageCache,
+                "reading the source from the page cache",
+                Some("the sender read its page cache for"),
+            ),
+        ] {
+            let got = part(host, limit, why);
+            assert_eq!(got.0, words);
+            assert_eq!(got.1.is_some(), long.is_some(), "{got:?}");
+            assert!(long.is_none_or(|long| got.1.as_ref().is_some_and(|it| it.contains(long))), "{got:?}");
+        }
     }
 
     #[test]

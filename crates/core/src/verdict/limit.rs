@@ -81,6 +81,7 @@ impl LimitedDetail {
             ("read" | "write", Why::SharedDevice) => {
                 format!("{whose}'s disk, which serves both ends, was waited for")
             }
+            (_, Why::PageCache) => format!("{whose} read its page cache for"),
             ("read" | "write", _) => format!("{whose}'s disk was waited for"),
             ("read back", _) => format!("{whose} read its disk back for"),
             ("metadata", _) => format!("{whose} dealt with names and attributes for"),

@@ -8,6 +8,7 @@ crate::closed_list! {
         Untold ""
         Device "device"
         SharedDevice "shared device"
+        PageCache "page cache"
         NamesAndAttributes "names and attributes"
         Listing "listing"
         Deleting "deleting"

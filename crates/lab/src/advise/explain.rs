@@ -133,7 +133,7 @@ fn explain_in_time(case: &Case, mover: Mover<'_>, clock: ExplainClock<'_>, tell:
         &account,
         &law::Seen::from_report(&account, prediction.as_ref()),
     );
-    let limited_detail = rounds::repeat::of_copy(limited_detail, &report);
+    let limited_detail = ends.without_disk(limited_by, rounds::repeat::of_copy(limited_detail, &report));
     let cause = advice::cause(limited_by, &limited_detail, &report);
     let gains = tried(&bench, &parts, cause, &report, tell);
     let advice = match gains {

@@ -62,7 +62,7 @@ const NOT_HERE: &[(&str, &str)] = &[
         "a copy on one host hashes only what it is asked to, and between hosts encrypting costs more",
     ),
     (
-        "path, loss, shared_device, read_back, cpu_quota, server_limit",
+        "path, loss, shared_device, page_cache, read_back, cpu_quota, server_limit",
         "no flag helps: the row names what hardware or setting would",
     ),
 ];

@@ -45,6 +45,7 @@ pub(super) fn cause(limited_by: LimitedBy, detail: &LimitedDetail, report: &Repo
             Cause::GroupLimit
         }
         (LimitedBy::Source | LimitedBy::Sink, Why::Pipe) => Cause::Pipe,
+        (LimitedBy::Source, Why::PageCache) => Cause::PageCache,
         (LimitedBy::Source, _) => Cause::SourceDevice,
         (LimitedBy::Sink, _) if detail.stage == "read back" => Cause::ReadBack,
         (LimitedBy::Sink, _) => Cause::SinkDevice,
@@ -232,6 +233,7 @@ fn without_flag(cause: Cause) -> &'static str {
         Cause::GroupLimit => "Raise that limit, or run the copy in another group",
         Cause::Pipe => "See what keeps that program: pump explain --pid of it",
         Cause::SourceDevice => "Read from a faster device, or from several",
+        Cause::PageCache => "No flag would help: the kernel copies the source from the page cache",
         Cause::SinkDevice => "Write to a faster device, or to several",
         Cause::ReadBack => "Do without --verify where the device is trusted",
         Cause::ReceiveWindow => {
@@ -400,6 +402,18 @@ mod tests {
             let limited = report(1, 64, 1);
             let cause = cause(LimitedBy::Source, &detail, &limited);
             assert_eq!(advise(cause, &Options::default(), &limited, None, &[]).words, words);
+        }
+    }
+
+    /// No other device would help: none is read.
+    #[test]
+    fn a_source_in_the_page_cache_is_no_device() {
+        for (why, expected) in [(Why::Device, Cause::SourceDevice), (Why::PageCache, Cause::PageCache)] {
+            let detail = LimitedDetail { why, ..LimitedDetail::default() };
+            let cause = cause(LimitedBy::Source, &detail, &report(1, 64, 1));
+            assert_eq!(cause, expected);
+            let advice = advise(cause, &Options::default(), &report(1, 64, 1), None, &[]);
+            assert_eq!(advice.words.contains("device"), why == Why::Device, "{advice:?}");
         }
     }
 

@@ -17,6 +17,8 @@ pub enum Cause {
     SharedDevice,
     /// The source's device.
     SourceDevice,
+    /// The source is in the page cache, and is copied from there.
+    PageCache,
     /// The sink's device.
     SinkDevice,
     /// A limit that a control group sets for a disk.

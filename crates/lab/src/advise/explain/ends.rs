@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use datapump::{Choice, Place};
+use datapump::{Choice, LimitedBy, LimitedDetail, Place, Why};
 use datapump_engine::Handle;
 use datapump_files::disk::{FileCalls, is_cached, kind};
 
@@ -115,6 +115,17 @@ impl CopyEnds {
     /// The copy goes over a network.
     pub(super) fn is_remote(&self) -> bool {
         self.sink == End::Remote || self.source == End::Remote
+    }
+
+    /// A limit with its cause: a source in the page cache is waited for, and its disk serves no end.
+    pub(super) fn without_disk(&self, limit: LimitedBy, detail: LimitedDetail) -> LimitedDetail {
+        let why = match (limit, detail.why) {
+            (_, why) if !self.is_cached => why,
+            (LimitedBy::Source, Why::Device | Why::SharedDevice) => Why::PageCache,
+            (_, Why::SharedDevice) => Why::Device,
+            (_, why) => why,
+        };
+        LimitedDetail { why, ..detail }
     }
 
     /// Bytes of the copy, if that is known.
@@ -304,6 +315,25 @@ mod tests {
             let ends = CopyEnds::from_case(&Case { sources, target, options, stop });
             let bytes = if reads_holes || !is_honest { 64 << 20 } else { 8192 };
             assert_eq!((ends.reads_holes, ends.bytes()), (reads_holes, Some(bytes)), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_not_read_limits_nothing() {
+        use LimitedBy::{Cpu, Sink, Source};
+        for (limit, why, of_cached) in [
+            (Source, Why::Device, Why::PageCache),
+            (Source, Why::SharedDevice, Why::PageCache),
+            (Source, Why::RateLimit, Why::RateLimit),
+            (Sink, Why::SharedDevice, Why::Device),
+            (Sink, Why::Device, Why::Device),
+            (Cpu, Why::Copying, Why::Copying),
+        ] {
+            for (is_cached, expected) in [(true, of_cached), (false, why)] {
+                let ends = CopyEnds { is_cached, ..CopyEnds::for_tests() };
+                let detail = ends.without_disk(limit, LimitedDetail { why, ..LimitedDetail::default() });
+                assert_eq!(detail.why, expected, "{limit:?}, {why:?}, cached: {is_cached}");
+            }
         }
     }
 

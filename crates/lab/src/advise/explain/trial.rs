@@ -97,7 +97,7 @@ fn ideas(cause: Cause, options: &Options, report: &Report, ends: &CopyEnds) -> V
             idea("--connections 4", PartName::Network, lanes(4)),
         ],
         Cause::Encryption if may_widen => vec![idea("--connections 2", PartName::Network, lanes(2))],
-        Cause::Hashing | Cause::Copying if may_widen && !ends.is_remote() => {
+        Cause::Hashing | Cause::Copying | Cause::PageCache if may_widen && !ends.is_remote() => {
             vec![idea("--lanes 2", PartName::Source, lanes(2))]
         }
         Cause::PostingRequests if !ends.is_remote() => vec![idea(
@@ -195,6 +195,7 @@ mod tests {
                 plain().with(|it| it.tuning.lanes = Some(1)),
                 &["--sink-depth 8", "--lanes 2"],
             ),
+            ("the page cache", Cause::PageCache, plain(), &["--lanes 2"]),
             ("a path", Cause::Path, plain(), &["--connections 4"]),
             ("one connection", Cause::Path, plain().with(|it| it.tuning.lanes = Some(1)), &[]),
         ] {
