@@ -66,7 +66,7 @@ pub use datapump_mover::report::event::Event;
 pub use datapump_mover::report::failed::JobFailed;
 pub use datapump_mover::report::not_kept::NotKept;
 pub use datapump_mover::report::watch::{Snapshot, TreeCounts, Watch};
-pub use datapump_mover::report::{AskedAndGot, Latency, Network, Report};
+pub use datapump_mover::report::{AskedAndGot, Latency, Network, Report, Unrecorded};
 pub use datapump_mover::setup::defaults::{Defaults, Reads};
 pub use datapump_mover::setup::options::{
     AttributeOptions, Backup, Choice, ComparisonOptions, DeletionOptions, DurabilityOptions, EngineChoice,

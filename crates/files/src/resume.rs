@@ -36,7 +36,7 @@ pub struct ResumeRequest {
     pub is_settled: bool,
     /// It can be read a second time, to be compared with what an earlier run wrote.
     pub is_comparable: bool,
-    /// Bytes that a run has under way at most: a kill makes them doubtful.
+    /// Bytes that a run has under way at most: a cut leaves them unrecorded.
     pub under_way_bytes: u64,
     /// Whether, and by whom, data are synced before the file is complete.
     pub syncing: Syncing,
@@ -83,6 +83,7 @@ struct JournalBook {
     folder: Folder,
     syncing: Syncing,
     waits_for_sync: bool,
+    under_way_bytes: u64,
     state: Mutex<JournalState>,
     wake: std::sync::Condvar,
 }
@@ -90,6 +91,11 @@ struct JournalBook {
 #[derive(Debug)]
 struct JournalState {
     told: core::JournalMachine,
+    /// Bytes that earlier runs had recorded, and those that this one has written.
+    earlier_bytes: u64,
+    written_bytes: u64,
+    /// No more is written, and a later run is to resume.
+    is_left: bool,
     /// Ranges that are told when they are synced.
     waiting: Ranges,
     /// No more is told: it cannot be written any more, and what it tells stays true, or a sync failed.
@@ -255,9 +261,15 @@ impl OpenedJournal {
         self.told.head().is_settled
     }
 
-    /// Bytes that an earlier run may have had and that come again.
+    /// Bytes that earlier runs may have had and that come again.
     pub fn doubt_bytes(&self) -> u64 {
         self.told.doubt_bytes()
+    }
+
+    /// Device and number of the temporary file.
+    pub fn target_inode(&self) -> (u64, u64) {
+        let TargetId { device, inode, .. } = self.told.head().target;
+        (device, inode)
     }
 }
 
@@ -276,9 +288,13 @@ impl Journal {
             Some(earlier) => earlier,
             None => new(folder, &name, data, wish).ok()?,
         };
-        let (at, doubt) = told.begin(wish.under_way_bytes);
-        file.put(at, &doubt).ok()?;
+        // Nobody knows how much is written while a sync is under way.
+        let (at, unrecorded) = told.begin(if wish.waits_for_sync { u64::MAX } else { wish.under_way_bytes });
+        file.put(at, &unrecorded).ok()?;
         let state = JournalState {
+            earlier_bytes: told.written().total(),
+            written_bytes: 0,
+            is_left: false,
             told,
             waiting: Ranges::default(),
             is_broken: false,
@@ -293,6 +309,7 @@ impl Journal {
             folder: folder.clone(),
             syncing: wish.syncing,
             waits_for_sync: wish.waits_for_sync,
+            under_way_bytes: wish.under_way_bytes,
             state: Mutex::new(state),
             wake: std::sync::Condvar::new(),
         });
@@ -309,6 +326,7 @@ impl Journal {
             return state.sync_failed.map_or(Ok(()), Err);
         }
         let (start, end) = (block.at, block.at + u64::from(block.len));
+        state.written_bytes += end - start;
         if self.book.waits_for_sync {
             state.waiting.insert(start, end);
         } else if let Some((at, record)) = state.told.add_written(start, end) {
@@ -336,6 +354,7 @@ impl Journal {
         }
         let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take();
         sync::last(&self.book, helper);
+        self.book.state().is_left = true;
         self.book.state().sync_failed.map_or(Ok(()), Err)
     }
 
@@ -360,6 +379,7 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         let _ = self.close();
+        self.book.record_end();
     }
 }
 
@@ -378,6 +398,19 @@ fn new(folder: &Folder, name: &OsStr, data: &Handle, wish: &ResumeRequest) -> Ou
 }
 
 impl JournalBook {
+    /// Records how much this run leaves unrecorded, when no lane writes any more. A sync may still be under way, after which
+    /// it is less.
+    fn record_end(&self) {
+        let mut state = self.state();
+        if state.is_left && !state.is_broken {
+            let recorded_bytes = state.told.written().total().saturating_sub(state.earlier_bytes);
+            let lost_bytes = state.written_bytes.saturating_sub(recorded_bytes);
+            let (at, unrecorded) = state.told.begin(lost_bytes.saturating_add(self.under_way_bytes));
+            // Should it fail, the bound of the beginning stays.
+            let _: Outcome<()> = self.file.put(at, &unrecorded);
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -154,6 +154,15 @@ pub struct Latencies {
     pub sink: Option<Latency>,
 }
 
+/// Bytes of a file that earlier runs may have had, and that no journal records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unrecorded {
+    /// Of all earlier runs.
+    pub arrived_bytes: u64,
+    /// Those that are counted in `bytes_moved_twice`.
+    pub again_bytes: u64,
+}
+
 /// The result of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -177,6 +186,9 @@ pub struct Report {
     pub bytes_moved: u64,
     /// Bytes moved again after a cut: at most so many had come to an earlier run, which could not tell them any more.
     pub bytes_moved_twice: u64,
+    /// What was behind it, by device and number of the temporary file: sessions of one command are added up by it.
+    #[serde(skip)]
+    pub unrecorded: BTreeMap<(u64, u64), Unrecorded>,
     /// Bytes that an earlier run of the same command had moved, and this one did not.
     pub bytes_resumed: u64,
     /// Files completed.

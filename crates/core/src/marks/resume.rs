@@ -358,7 +358,8 @@ impl JournalMachine {
         self.doubt_bytes
     }
 
-    /// A run begins that may have so many bytes under way at a time, which a kill makes doubtful.
+    /// A run begins that may have so many bytes under way at a time, which a kill leaves unrecorded. One that ends in order
+    /// says here how many it leaves.
     pub fn begin(&mut self, under_way_bytes: u64) -> ResumeEntry {
         let size_bytes = self.head.source.size_bytes;
         let end = self.doubt_bytes.saturating_add(under_way_bytes).clamp(1, size_bytes.max(1));

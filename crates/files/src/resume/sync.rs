@@ -182,7 +182,7 @@ mod tests {
             source,
             is_settled: true,
             is_comparable: true,
-            under_way_bytes: u64::MAX,
+            under_way_bytes: 4096,
             syncing: Syncing::Never,
             waits_for_sync: true,
             is_unsynced: false,
@@ -190,16 +190,22 @@ mod tests {
         let begun = Journal::begin(&folder, OsStr::new("file"), &Arc::new(data), &wish, None);
         let journal = begun.expect("room");
         let life = ResumeLife { boot: [1; 16], mount: 2, is_unsynced: false };
-        let told = || {
+        let read = || {
             let bytes = std::fs::read(home.path().join("file.journal")).expect("it was made");
-            let read = datapump_core::resume::JournalMachine::read(&bytes, life).expect("it is whole");
-            read.written().iter().collect::<Vec<_>>()
+            datapump_core::resume::JournalMachine::read(&bytes, life).expect("it is whole")
         };
+        let told = || read().written().iter().collect::<Vec<_>>();
 
         assert_eq!(journal.landed(Block { file: 0, at: 0, len: 8192 }), Ok(()));
         assert!(told().is_empty() && !journal.is_of_use(), "a kill would find nothing");
         journal.book.sync(journal.book.state());
         assert_eq!(told(), [(0, 8192)], "in any life of the system");
         assert!(journal.is_of_use());
+        assert_eq!(read().doubt_bytes(), 1 << 20, "a kill leaves any number of bytes unrecorded");
+        assert_eq!(journal.leave(), Ok(()));
+        // Of another lane, behind the last sync.
+        assert_eq!(journal.landed(Block { file: 0, at: 8192, len: 1024 }), Ok(()));
+        drop(journal);
+        assert_eq!((told(), read().doubt_bytes()), (vec![(0, 8192)], 1024 + 4096));
     }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::open::copy_method::How;
 use crate::open::held::{Held, Original};
 use crate::problem::shown_path;
+use crate::report::Unrecorded;
 use crate::run::MoverRun;
 use crate::setup::options::Sync;
 use datapump_files::commit::StagedFile;
@@ -43,12 +44,7 @@ pub fn resume_request(run: &MoverRun<'_>, original: Option<&Original>, how: How)
         source: resume::source_id(&original.meta),
         is_settled: original.was_settled(),
         is_comparable: original.is_readable_again(),
-        // Nobody knows how much comes while a sync is under way.
-        under_way_bytes: if waits_for_sync {
-            u64::MAX
-        } else {
-            u64::from(lanes) * depths * u64::from(run.settings.shape.request_bytes)
-        },
+        under_way_bytes: u64::from(lanes) * depths * u64::from(run.settings.shape.request_bytes),
         syncing: match &original.held {
             _ if is_unsynced => Syncing::Never,
             _ if at_once => Syncing::AtOnce,
@@ -92,7 +88,10 @@ pub fn resume_earlier(
     let resumed_bytes = all_bytes - total(ranges);
     let mut tally = run.ledger.tally();
     tally.done.bytes_resumed += resumed_bytes;
-    tally.doubt_bytes += earlier.doubt_bytes().min(total(ranges));
+    let arrived_bytes = earlier.doubt_bytes();
+    let again_bytes = arrived_bytes.min(total(ranges));
+    tally.doubt_bytes += again_bytes;
+    tally.done.unrecorded.insert(earlier.target_inode(), Unrecorded { arrived_bytes, again_bytes });
     drop(tally);
     if run.settings.has_trees {
         // What a tree has to move is added up as it is found, without this.

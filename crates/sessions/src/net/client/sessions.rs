@@ -7,9 +7,9 @@ use std::time::Instant;
 use datapump_core::verdict::{Cpu, LimitedBy, LimitedDetail, Why};
 use datapump_core::wire::session::Direction;
 
-use crate::report::Report;
 use crate::report::bill::BillHost;
 use crate::report::cpu::{cpu_now, cpu_since};
+use crate::report::{Report, Unrecorded};
 
 /// The sessions until now.
 pub(crate) struct Sessions {
@@ -43,7 +43,10 @@ impl Sessions {
 
     /// Adds the report of a session that ended, and gives the report over all. `has_begun`: whether any session has begun until
     /// now.
-    pub(crate) fn add(&mut self, report: Report, has_begun: bool) -> Report {
+    pub(crate) fn add(&mut self, mut report: Report, has_begun: bool) -> Report {
+        let moved_bytes = report.bytes_moved;
+        let files = report.unrecorded.values_mut();
+        files.for_each(|file| file.again_bytes = file.again_bytes.min(moved_bytes));
         let own = (report.files, report.bytes);
         let sum = match self.sum.take() {
             None => report,
@@ -94,6 +97,7 @@ impl Sessions {
         let elapsed_ns = (self.start.elapsed().as_nanos() as u64).saturating_sub(report.elapsed_ns);
         let links_unchanged = report.links_unchanged.saturating_sub(links_found);
         let report = count_existing_once(Report { links_unchanged, ..report }, &before, files);
+        let report = count_unrecorded_once(report, &before);
         let last = Report {
             // What a session of this very run had done was not done before it. What one found done stays so, also
             // where some of what it moved itself was lost with it, or the file is whole by now.
@@ -118,6 +122,27 @@ fn count_existing_once(report: Report, before: &Report, earlier: u64) -> Report 
     let files_existing = files_existing.min(files_unchanged.saturating_sub(files_newer));
     let links_unchanged = report.links_unchanged.max(before.links_unchanged);
     Report { files_unchanged, files_newer, files_existing, links_unchanged, ..report }
+}
+
+/// This report with each byte counted once that may have been moved twice. A journal says how many arrived in all earlier
+/// runs: what the sessions before have reported of a file is among them.
+fn count_unrecorded_once(mut report: Report, before: &Report) -> Report {
+    // Of several files a session that was cut may have moved less in all than of each.
+    if [&report, before].into_iter().any(|it| it.bytes_moved_twice < again_bytes(it)) {
+        return report;
+    }
+    for (file, earlier) in &before.unrecorded {
+        let own = report.unrecorded.entry(*file).or_insert(Unrecorded { again_bytes: 0, ..*earlier });
+        let both = own.again_bytes + earlier.again_bytes;
+        let counted_bytes = both.saturating_sub(own.arrived_bytes).min(own.again_bytes);
+        report.bytes_moved_twice -= counted_bytes;
+        own.again_bytes = both - counted_bytes;
+    }
+    report
+}
+
+fn again_bytes(report: &Report) -> u64 {
+    report.unrecorded.values().map(|file| file.again_bytes).sum()
 }
 
 /// The earlier report without the counts that the last session's report holds already.
@@ -243,6 +268,30 @@ mod tests {
                 last = all.add(Report { bytes_resumed, bytes_moved, ..Report::default() }, true);
             }
             assert_eq!(last.bytes_resumed, resumed, "{what}");
+        }
+    }
+
+    /// A session loses ten bytes. Each says what was lost in all before it, as far as it moves so many.
+    #[test]
+    fn what_may_have_been_moved_twice_is_counted_once() {
+        for (what, sessions, twice) in [
+            ("one session", &[(1, 0, 0, 90)][..], 0),
+            ("one that follows", &[(1, 0, 0, 90), (1, 10, 10, 40)], 10),
+            ("three that follow", &[(1, 0, 0, 90), (1, 10, 10, 40), (1, 20, 20, 30), (1, 30, 30, 30)], 30),
+            ("little is left in the end", &[(1, 0, 0, 90), (1, 10, 10, 40), (1, 20, 4, 4)], 14),
+            ("an earlier run lost seven", &[(1, 7, 7, 90), (1, 17, 17, 40)], 17),
+            ("two files", &[(1, 0, 0, 90), (1, 10, 10, 40), (2, 10, 10, 40)], 20),
+            ("one that moved less", &[(1, 0, 0, 90), (1, 10, 10, 4), (1, 20, 20, 30)], 20),
+            ("one that moved nothing", &[(1, 0, 0, 90), (1, 10, 10, 0), (1, 20, 20, 30)], 20),
+        ] {
+            let (mut all, mut last) = (Sessions::new(Direction::Pull), Report::default());
+            for &(inode, arrived_bytes, again_bytes, bytes_moved) in sessions {
+                let unrecorded = [((0, inode), Unrecorded { arrived_bytes, again_bytes })].into();
+                let bytes_moved_twice = again_bytes.min(bytes_moved);
+                let report = Report { unrecorded, bytes_moved_twice, bytes_moved, ..Report::default() };
+                last = all.add(report, true);
+            }
+            assert_eq!(last.bytes_moved_twice, twice, "{what}");
         }
     }
 
