@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use datapump_engine::os::linux::TICK_NS;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,12 +14,16 @@ use super::{Row, read_rows};
 
 /// A processor whose pace changed by more than this from before a run to after it was not the same throughout.
 const PACE_CHANGE_MAX: f64 = 1.05;
+/// A run was slowed as much where a hypervisor took more than this part of the time of its CPUs.
+const STOLEN_FRACTION_MAX: f64 = PACE_CHANGE_MAX - 1.0;
 
 /// The cause that disturbed a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
     /// The pace of the processor changed by more than 5 %.
     Pace,
+    /// A hypervisor took more than 5 % of the CPU time.
+    Stolen,
     /// The soaker calls its own figures noisy.
     Soaker,
 }
@@ -33,9 +38,17 @@ impl Row {
             None
         } else if self.pace_before_ns.zip(self.pace_after_ns).is_some_and(is_other) {
             Some(Disturbance::Pace)
+        } else if self.stolen_ns.is_some_and(|ns| self.is_slowed_by(ns)) {
+            Some(Disturbance::Stolen)
         } else {
             self.soaker.as_ref().filter(|soaker| soaker.noisy).map(|_| Disturbance::Soaker)
         }
+    }
+
+    /// Whether a hypervisor took too much of the time of its CPUs. It is counted in ticks: up to one may be too many.
+    fn is_slowed_by(&self, stolen_ns: u64) -> bool {
+        let cpus_ns = self.elapsed_ns as f64 * f64::from(self.cpus.max(1));
+        stolen_ns.saturating_sub(TICK_NS) as f64 > cpus_ns * STOLEN_FRACTION_MAX
     }
 }
 
@@ -44,6 +57,8 @@ impl Row {
 pub struct DisturbedRows {
     /// The processor's pace changed by more than 5 %.
     pub pace: usize,
+    /// A hypervisor took more than 5 % of the CPU time.
+    pub stolen: usize,
     /// The soaker was noisy.
     pub soaker: usize,
     /// Whether they are in the figures all the same.
@@ -57,6 +72,7 @@ impl DisturbedRows {
         for disturbance in rows.into_iter().filter_map(Row::disturbance) {
             match disturbance {
                 Disturbance::Pace => counted.pace += 1,
+                Disturbance::Stolen => counted.stolen += 1,
                 Disturbance::Soaker => counted.soaker += 1,
             }
         }
@@ -67,11 +83,12 @@ impl DisturbedRows {
     pub fn words(&self) -> Option<String> {
         let causes = [
             (self.pace, "the processor's pace changed by more than 5 %"),
+            (self.stolen, "a hypervisor took more than 5 % of the CPU time"),
             (self.soaker, "the soaker was noisy"),
         ];
         let causes = causes.iter().filter(|(count, _)| *count > 0);
         let causes: Vec<String> = causes.map(|(count, cause)| format!("{cause}: {count}")).collect();
-        let all = self.pace + self.soaker;
+        let all = self.pace + self.stolen + self.soaker;
         let done = if self.kept {
             "in verdicts and fits as asked"
         } else {
@@ -119,8 +136,13 @@ mod tests {
         Row { soaker: Some(Soaked { noisy, ..Soaked::default() }), ..row(0) }
     }
 
+    /// A tenth of a second on two CPUs, and ticks of a hundredth.
+    fn stolen(ticks: u64) -> Row {
+        Row { elapsed_ns: 100_000_000, cpus: 2, stolen_ns: Some(ticks * TICK_NS), ..row(0) }
+    }
+
     #[test]
-    fn a_run_is_disturbed_by_another_pace_or_a_noisy_soaker() {
+    fn a_run_is_disturbed_by_another_pace_stolen_time_or_a_noisy_soaker() {
         for (row, disturbance) in [
             (row(0), None),
             (paced(5_000_000, 5_250_000), None),
@@ -128,6 +150,12 @@ mod tests {
             (paced(5_250_001, 5_000_000), Some(Disturbance::Pace)),
             (Row { pace_after_ns: None, ..paced(1, 9) }, None),
             (Row { outcome: "io".into(), ..paced(1, 9) }, None),
+            (stolen(0), None),
+            (stolen(2), None),
+            (stolen(3), Some(Disturbance::Stolen)),
+            (Row { cpus: 4, ..stolen(3) }, None),
+            (Row { outcome: "io".into(), ..stolen(9) }, None),
+            (Row { soaker: soaked(true).soaker, ..stolen(3) }, Some(Disturbance::Stolen)),
             (soaked(false), None),
             (soaked(true), Some(Disturbance::Soaker)),
             (Row { soaker: soaked(true).soaker, ..paced(1, 9) }, Some(Disturbance::Pace)),
@@ -138,12 +166,13 @@ mod tests {
 
     #[test]
     fn disturbed_rows_are_left_out_and_counted_unless_they_are_kept() {
-        let rows = [row(0), paced(5, 6), soaked(true), soaked(false), paced(6, 5)];
+        let rows = [row(0), paced(5, 6), soaked(true), soaked(false), paced(6, 5), stolen(20)];
         let (taken, disturbed) = undisturbed(&rows, false);
         assert_eq!(taken[..], [row(0), soaked(false)]);
-        assert_eq!((disturbed.pace, disturbed.soaker, disturbed.kept), (2, 1, false));
-        let said = "disturbed runs: 3 (the processor's pace changed by more than 5 %: 2; the soaker was noisy: 1), in \
-                    no verdict and no fit; --keep-disturbed takes them in";
+        let counts = [disturbed.pace, disturbed.stolen, disturbed.soaker];
+        assert_eq!((counts, disturbed.kept), ([2, 1, 1], false));
+        let said = "disturbed runs: 4 (the processor's pace changed by more than 5 %: 2; a hypervisor took more than 5 % of \
+                    the CPU time: 1; the soaker was noisy: 1), in no verdict and no fit; --keep-disturbed takes them in";
         assert_eq!(disturbed.words().as_deref(), Some(said));
         let (kept, disturbed) = undisturbed(&rows, true);
         assert_eq!((&kept[..], disturbed.kept), (&rows[..], true));

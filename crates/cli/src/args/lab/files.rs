@@ -14,8 +14,9 @@ use crate::args::{HOW, OUTPUT};
 pub struct DisturbedArguments {
     /// Take disturbed runs into verdicts and fits, too
     ///
-    /// A run is disturbed if the processor's pace changed by more than 5 % from before it to after it, or if the soaker
-    /// calls its own figures noisy. Default: off: they are left out, and counted.
+    /// A run is disturbed if the processor's pace changed by more than 5 % from before it to after it, if a hypervisor took
+    /// more than 5 % of the CPU time, or if the soaker calls its own figures noisy. Default: off: they are left out, and
+    /// counted.
     ///
     /// Example: pump lab fit crossings.jsonl --model crossings --keep-disturbed
     #[arg(long, env = "PUMP_KEEP_DISTURBED", help_heading = HOW)]
