@@ -63,6 +63,11 @@ pub(super) fn why_nothing(overall: &Judged) -> String {
             return "A and B are not of one machine; --normalise=disk or --normalise=clock puts them into proportion"
                 .into();
         }
+        Some(Unjudged::UnknownMachine) => {
+            return "whether A and B are of one machine is not known: their rows name several hosts, and some have no \
+                    machine_id; --normalise=disk or --normalise=clock puts them into proportion"
+                .into();
+        }
         Some(Unjudged::TooFew) => return "that takes three runs of a cell on each side".into(),
         Some(Unjudged::NotInterleaved(_)) => {
             "run both in turns by pump lab compare --a BINARY --b BINARY STUDY, or give three sessions on each side"

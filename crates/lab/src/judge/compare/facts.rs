@@ -117,14 +117,16 @@ fn stolen_share(rows: &[Row]) -> Option<f64> {
     (elapsed > 0.0).then(|| stolen / elapsed)
 }
 
-/// Why these rows have no verdict, whatever their values. Rows that do not say their build, kernel or machine are taken
-/// for the same; rows of two machines are compared in proportion only.
+/// Why these rows have no verdict, whatever their values. Rows that do not say their build or kernel are taken for the
+/// same; rows of two machines are compared in proportion only.
 pub fn obstacle(sides: [&[Row]; 2], is_in_proportion: bool) -> Option<Unjudged> {
     let is_mixed = |fact: fn(&Row) -> String| {
         sides.into_iter().any(|rows| distinct(rows, fact).iter().filter(|it| !it.is_empty()).count() > 1)
     };
     if !is_in_proportion && are_of_other_machines(sides) {
         Some(Unjudged::OtherMachine)
+    } else if !is_in_proportion && are_of_unknown_machines(sides) {
+        Some(Unjudged::UnknownMachine)
     } else if is_mixed(|row| row.build.clone()) {
         Some(Unjudged::SeveralBuilds)
     } else if is_mixed(|row| row.kernel.clone()) {
@@ -145,6 +147,14 @@ fn are_of_other_machines(sides: [&[Row]; 2]) -> bool {
     let clocks = || all().filter_map(|row| row.cpu_mhz);
     let (least, most) = (clocks().fold(f64::INFINITY, f64::min), clocks().fold(0.0, f64::max));
     models.len() > 1 || counts.len() > 1 || installations.len() > 1 || most > least * SAME_CLOCK
+}
+
+/// Whether rows without the number of their machine name other hosts than others do: a machine may have been renamed, or
+/// be another one.
+fn are_of_unknown_machines(sides: [&[Row]; 2]) -> bool {
+    let all = || sides.into_iter().flatten();
+    let hosts: BTreeSet<&String> = all().map(|row| &row.host).filter(|host| !host.is_empty()).collect();
+    hosts.len() > 1 && all().any(|row| row.machine_id.is_none())
 }
 
 /// The rows of a side that began before one of their session that was written earlier.

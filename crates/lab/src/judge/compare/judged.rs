@@ -53,6 +53,8 @@ pub enum Unjudged {
     NotMeasured,
     /// A device or a clock of its own is a difference of its own (statement S49).
     OtherMachine,
+    /// The rows name several hosts and do not say which machine each was.
+    UnknownMachine,
     /// A side has rows of several builds: none of them is judged.
     SeveralBuilds,
     /// A side has rows of several kernels.
@@ -70,6 +72,9 @@ impl fmt::Display for Unjudged {
             Unjudged::TooFew => "too few runs",
             Unjudged::NotMeasured => "not measured",
             Unjudged::OtherMachine => "not the same machine; see --normalise",
+            Unjudged::UnknownMachine => {
+                "whether it is one machine is not known: several hosts, without machine_id; see --normalise"
+            }
             Unjudged::SeveralBuilds => "a side has rows of several builds; see pump lab trend",
             Unjudged::SeveralKernels => "a side has rows of several kernels; see pump lab trend",
             Unjudged::NotInterleaved(Some(percent)) => {

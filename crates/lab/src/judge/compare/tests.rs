@@ -428,6 +428,28 @@ fn one_row_of_another_machine_is_enough_for_no_verdict() {
     assert_eq!(of(&a), Some(Unjudged::OtherMachine));
 }
 
+/// Older rows do not have its number. A host that has another name by then is the same machine where they do.
+#[test]
+fn rows_of_two_hosts_that_do_not_say_their_machine_have_no_verdict() {
+    let rows = |host: &str, id: Option<&str>| {
+        let of = |row| Row { host: host.into(), machine_id: id.map(String::from), ..row };
+        file(1, 3, &mut Random::new(1), |_| 1.0).into_iter().map(of).collect::<Vec<Row>>()
+    };
+    for (what, a, b, is_known) in [
+        ("one host", ("here", None), ("here", None), true),
+        ("one host, of which one file says it", ("here", None), ("here", Some("one")), true),
+        ("two hosts", ("here", None), ("there", None), false),
+        ("two hosts, of which one says it", ("here", None), ("there", Some("one")), false),
+        ("another name", ("here", Some("one")), ("there", Some("one")), true),
+        ("no name", ("", None), ("there", None), true),
+    ] {
+        let (a, b) = (rows(a.0, a.1), rows(b.0, b.1));
+        let compared = |by| Comparison::by(["a".into(), "b".into()], [&a, &b], by).expect("cells");
+        let why = compared(Yardstick::default()).overall.why;
+        assert_eq!(why == Some(Unjudged::UnknownMachine), !is_known, "{what}: {why:?}");
+    }
+}
+
 /// Medians may say the opposite: the ratio is the mean of the pairs, be they two or three.
 #[test]
 fn a_ratio_is_of_the_pairs_and_the_columns_say_that_they_are_medians() {
