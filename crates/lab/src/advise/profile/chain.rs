@@ -139,29 +139,33 @@ impl<'profile> Chain<'profile> {
         let costs: Vec<f64> = spent.iter().map(|part| part.cost(self.size)).collect();
         let sum = sum_without_pumps(costs.iter().copied(), pumps, pump_ns);
         let next = spent.iter().map(|part| part.nearest(self.size).and_then(|size| size.ns_per_byte_next));
-        Forecast { value: sum - self.saved_wakeups_ns(), next: weighted(&costs, next) }
+        Forecast { value: sum - self.saved_wakeups_ns(pump_ns), next: weighted(&costs, next) }
     }
 
     /// CPU time of the wake-ups that a copy on one host has not, for a byte: its loop waits for both ends at once, and one
-    /// wake-up serves what both have completed, so that the copy waits as often as the end that waits more.
-    fn saved_wakeups_ns(&self) -> f64 {
+    /// wake-up serves what both have completed, so that the copy waits as often as the end that waits more. They are in
+    /// what either end costs, whose pump the copy has.
+    fn saved_wakeups_ns(&self, pump_ns: f64) -> f64 {
         let waits = |name: &str| self.part(name)?.nearest(self.size)?.waits_per_request;
         let is_local = self.part(NETWORK).is_none();
         let fewer =
             waits(SOURCE).zip(waits(SINK)).map(|(source, sink)| source.min(sink)).filter(|_| is_local);
         let saved_us = self.profile.wakeup_us.zip(fewer).map_or(0.0, |(wakeup_us, fewer)| wakeup_us * fewer);
-        saved_us * 1000.0 / self.size as f64
+        let own_ns = |name: &&str| Some((self.part(name)?.cost(self.size) - pump_ns).max(0.0));
+        [SOURCE, SINK].iter().filter_map(own_ns).fold(saved_us * 1000.0 / self.size as f64, f64::min)
     }
 
     /// Seconds for a byte that the network adds to a disk's: by so much a source is slower that sends than one that is read
-    /// alone, as its loop posts nothing to the disk while it copies bytes into its connection. A profile without a
-    /// sender has disk and network in turn.
-    fn added_by_network(&self, source: &Component, network_bytes_per_s: f64) -> f64 {
-        let seconds = |part: &Component| 1.0 / part.speed(self.size);
-        match self.profile.component(SIDES[0]) {
-            Some(sender) => (seconds(sender) - seconds(source)).max(0.0),
-            None => 1.0 / network_bytes_per_s,
-        }
+    /// alone, as its loop posts nothing to the disk while it copies bytes into its connection. Copying is CPU time: while a
+    /// sender waits for a slow network, its disk goes on. A profile without a sender has disk and network in turn.
+    fn added_by_network(&self, source: &Component, network: &Component) -> f64 {
+        let (seconds, cost) =
+            (|part: &Component| 1.0 / part.speed(self.size), |part: &Component| part.cost(self.size));
+        let (added_s, copying_ns) = match self.profile.component(SIDES[0]) {
+            Some(sender) => (seconds(sender) - seconds(source), cost(sender) - cost(source)),
+            None => (seconds(network), cost(network)),
+        };
+        added_s.min(copying_ns / 1e9).max(0.0)
     }
 
     fn slowest(&self, cpu: Forecast) -> (String, Forecast) {
@@ -169,7 +173,7 @@ impl<'profile> Chain<'profile> {
             let next = part.nearest(self.size).and_then(|size| size.bytes_per_second_next);
             Forecast { value: part.speed(self.size), next }
         };
-        let network = self.part(NETWORK).map(speed);
+        let network = self.part(NETWORK);
         let is_shared = self.has_both_ends();
         let alone = |part: &&&Component| part.component != PUMP && !(is_shared && part.is_end());
         let mut speeds: Vec<(&str, Forecast)> =
@@ -180,8 +184,8 @@ impl<'profile> Chain<'profile> {
                 next: speed(written).next,
             };
             let both = self.profile.component(BOTH).map_or_else(in_turns, speed);
-            let behind = |network: Forecast| Forecast {
-                value: 1.0 / (1.0 / both.value + self.added_by_network(read, network.value)),
+            let behind = |network: &Component| Forecast {
+                value: 1.0 / (1.0 / both.value + self.added_by_network(read, network)),
                 next: both.next,
             };
             speeds.push(("disk", network.map_or(both, behind)));

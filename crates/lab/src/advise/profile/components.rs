@@ -72,24 +72,26 @@ pub(super) fn of_rows(rows: &[Row], by: CpuBy) -> anyhow::Result<Vec<Component>>
 }
 
 /// CPU time of a wake-up: what a source takes longer with one request under way than with four, for each wait that it has
-/// more. The median of the request sizes that were measured so; `None` if there are none, or waits are not known.
+/// more. The median of the request sizes at which each run with one waited more often than any with four, as nothing is
+/// known of a difference that noise has, too. `None` if there are none, or if more waits took less time.
 ///
 /// Errors: a run that failed.
 pub(super) fn wakeup_us(rows: &[Row], by: CpuBy) -> anyhow::Result<Option<f64>> {
     let [few, many] = FEW_AND_MANY.map(|command| largest_runs(rows, command));
     let (few, many) = (few?, many?);
-    let taken = |rows: &Vec<&Row>| {
+    let taken = |rows: &[&Row]| {
         let ns: Vec<f64> = rows.iter().filter_map(|row| cpu_ns(row, by)).collect();
-        let waits: Vec<f64> =
+        let mut waits: Vec<f64> =
             rows.iter().filter_map(|row| row.voluntary_switches).map(|count| count as f64).collect();
-        Some((median(&ns)?, median(&waits)?))
+        waits.sort_by(f64::total_cmp);
+        Some((median(&ns)?, median(&waits)?, [*waits.first()?, *waits.last()?]))
     };
     let of_size = |(size, few): (&u64, &Vec<&Row>)| {
-        let (few_ns, few_waits) = taken(few)?;
-        let (many_ns, many_waits) = taken(many.get(size)?)?;
-        (few_waits > many_waits).then(|| (few_ns - many_ns) / (few_waits - many_waits) / 1000.0)
+        let (few_ns, few_waits, [least, _]) = taken(few)?;
+        let (many_ns, many_waits, [_, most]) = taken(many.get(size)?)?;
+        (least > most).then(|| (few_ns - many_ns) / (few_waits - many_waits) / 1000.0)
     };
-    Ok(median(&few.iter().filter_map(of_size).collect::<Vec<_>>()))
+    Ok(median(&few.iter().filter_map(of_size).collect::<Vec<_>>()).filter(|us| *us > 0.0))
 }
 
 /// Whether a row is of this command.

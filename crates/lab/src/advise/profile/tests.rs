@@ -106,12 +106,32 @@ fn a_chain_costs_the_sum_of_its_parts_and_is_as_fast_as_the_slowest() {
 fn a_network_slows_a_copy_by_as_much_as_its_sender() {
     let words = chain("disk_source,pump,network,pump,disk_sink");
     for (sender, seconds_per_byte) in [(2e9, 1e-9 + 0.5e-9 - 1e-9 / 3.0), (3.5e9, 1e-9)] {
-        let sides = SIZES_HERE.map(|size| with_sides(row("sender", size, 0.1, 1.0, sender, ""), 0.5));
+        let sides = SIZES_HERE.map(|size| with_sides(row("sender", size, 0.4, 1.0, sender, ""), 0.5));
         let all: Vec<Row> = rows().into_iter().chain(sides).collect();
         let made = of_rows(&all, Path::new("."), None).expect("in order");
         let got = made.forecast(&words, MIB).expect("known");
         assert_eq!(got.bottleneck, "disk");
         assert!((got.bytes_per_second * seconds_per_byte - 1.0).abs() < 1e-3, "{sender}: {got:?}");
+    }
+}
+
+/// 100 MB/s, beside a disk of 1 GB/s: the sender waits for it, and its loop copies for 0.4 ns of the 10 for a byte.
+#[test]
+fn a_slow_network_is_as_fast_as_it_is_alone() {
+    let words = chain("disk_source,pump,network,pump,disk_sink");
+    let slow = |row: Row| match row.asked.get(COMMAND) {
+        Some(command) if *command == crate::study::Level::from("network") => {
+            Row { elapsed_ns: 10_000_000_000, ..row }
+        }
+        _ => row,
+    };
+    let sides = SIZES_HERE.map(|size| with_sides(row("sender", size, 0.8, 1.0, 1e8, ""), 0.5));
+    for (what, sides) in [("with a sender", &sides[..]), ("without one", &[])] {
+        let all: Vec<Row> = rows().into_iter().map(slow).chain(sides.iter().cloned()).collect();
+        let got =
+            of_rows(&all, Path::new("."), None).expect("in order").forecast(&words, MIB).expect("known");
+        assert_eq!(got.bottleneck, "network", "{what}: {got:?}");
+        assert!((got.bytes_per_second / 1e8 - 1.0).abs() < 1e-3, "{what}: {got:?}");
     }
 }
 
@@ -275,7 +295,7 @@ fn a_failed_run_makes_no_profile() {
 }
 
 /// Cb and Cr of each side of a copy between two hosts.
-const SENDER: (f64, f64) = (0.2, 15.0);
+const SENDER: (f64, f64) = (0.3, 15.0);
 const RECEIVER: (f64, f64) = (0.15, 12.0);
 /// CPU time of a wake-up, in microseconds.
 const WAKEUP_US: f64 = 4.0;
@@ -379,6 +399,35 @@ fn one_wake_up_of_a_local_copy_serves_both_ends() {
     let saved = (alone - got(&made)) * MIB as f64 / 1000.0;
     assert!((saved - 0.5 * WAKEUP_US).abs() < 0.01, "{saved} us a request");
     assert!(profile_text(&made).contains("a wake-up: 4.00 us"));
+}
+
+/// Where runs with one request under way wait about as often as runs with four, what a wake-up takes is not known; nor where
+/// more of them took less. However much it is said to take, an end has no more to save than it costs.
+#[test]
+fn wake_ups_that_are_not_known_save_nothing() {
+    let wakeup_us = |one: &[f64], four: &[f64], more_us: f64| {
+        let runs = |command: &'static str, waits: &[f64], cr| {
+            let run = |waits: &f64| waiting(row(command, "1MiB", 0.02, cr, 3e9, ""), *waits);
+            waits.iter().map(run).collect::<Vec<_>>()
+        };
+        let all = [runs("source-1", one, 6.0 + more_us), runs("source-4", four, 6.0)].concat();
+        components::wakeup_us(&all, CpuBy::Process).expect("in order")
+    };
+    for (what, one, four, more_us, is_known) in [
+        ("four times as many", [1.0, 0.9, 1.1], [0.25, 0.3, 0.2], 3.0, true),
+        ("as many", [0.31, 0.3, 0.32], [0.3, 0.31, 0.29], 3.0, false),
+        ("a few more, and one run that has not", [0.5, 0.3, 0.5], [0.3, 0.31, 0.29], 3.0, false),
+        ("more, in less time", [1.0, 0.9, 1.1], [0.25, 0.3, 0.2], -3.0, false),
+    ] {
+        let got = wakeup_us(&one, &four, more_us);
+        assert_eq!(got.is_some_and(|us| us > 0.0), is_known, "{what}: {got:?}");
+        assert!(is_known || got.is_none(), "{what}: {got:?}");
+    }
+    let made = of_rows(&rounds_of_parts_and_copies(1, 0.0, 1.0), Path::new("."), None).expect("parts");
+    let much = Profile { wakeup_us: Some(1e6), ..made.clone() };
+    let of = |words: &str| much.forecast(&chain(words), MIB).expect("known").ns_per_byte;
+    let [source, sink, both] = ["disk_source,pump", "pump,disk_sink", "disk_source,pump,disk_sink"].map(of);
+    assert!((both / source.max(sink) - 1.0).abs() < 1e-9, "{both} for {source} and {sink}");
 }
 
 #[test]
