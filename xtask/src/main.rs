@@ -55,7 +55,7 @@ fn run() -> Result<()> {
         ["mutants"] => mutants::run(&root(), None),
         ["mutants", "--check"] => mutants::check(&root()),
         ["mutants", "--statements"] => mutants::run_statements(&root(), &[]),
-        ["mutants", ids @ ..] if !ids.is_empty() && ids.iter().all(|id| statements::is_id(id)) => {
+        ["mutants", ref ids @ ..] if !ids.is_empty() && ids.iter().all(|id| statements::is_id(id)) => {
             mutants::run_statements(&root(), ids)
         }
         ["mutants", name] => mutants::run(&root(), Some(name)),
