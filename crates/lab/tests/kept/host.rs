@@ -170,8 +170,7 @@ fn s23_from_nothing_to_nothing_a_request_costs_the_same_at_every_size() {
     for engine in ["inline", "uring"] {
         let cells: Vec<&CellSummary> =
             study.cells.iter().filter(|cell| level(cell, "engine") == engine).collect();
-        let costs: Vec<f64> =
-            cells.iter().map(|cell| cell.results["request_time"].median).collect();
+        let costs: Vec<f64> = cells.iter().map(|cell| cell.results["request_time"].median).collect();
         let (least, most) =
             (costs.iter().copied().fold(f64::MAX, f64::min), costs.iter().copied().fold(0.0, f64::max));
         assert!(cells.len() == 5 && most / least <= 1.2, "{engine}: {costs:?}");
@@ -238,7 +237,12 @@ fn s22_what_the_soaker_changes_stands_beside_equal_runs() {
         let claims = found.judged.verdict != ComparisonVerdict::NoDifferenceShown;
         assert!(is_outside || !claims, "{:?}: {found:?}", cell.asked);
         judged += u32::from(level(cell, "control") == "a");
-        assert_eq!(cell.results.contains_key("soaker_cpu"), level(cell, "soaker") == "on", "{:?}", cell.asked);
+        assert_eq!(
+            cell.results.contains_key("soaker_cpu"),
+            level(cell, "soaker") == "on",
+            "{:?}",
+            cell.asked
+        );
     }
     assert_eq!(judged, 4, "network and disk, on and half");
 }
