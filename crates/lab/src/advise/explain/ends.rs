@@ -133,8 +133,8 @@ impl CopyEnds {
         self.copy_bytes
     }
 
-    /// Whether a part goes from the source to the sink, as the copy does.
-    pub(super) fn has_all_in(&self, name: PartName) -> bool {
+    /// Whether a part moves all that the copy moves, through all that it goes through.
+    pub(super) fn is_whole(&self, name: PartName) -> bool {
         match name {
             PartName::Together | PartName::Chain => true,
             PartName::Sink => self.source == End::Null,

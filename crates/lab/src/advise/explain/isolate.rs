@@ -225,7 +225,7 @@ impl<'case> Bench<'case> {
     /// Whether a slice did what the copy does. One that was cut off at its time did not.
     fn is_whole_copy(&self, name: PartName, report: &Report) -> bool {
         let is_done = report.exit_status == Status::Done as i32;
-        is_done && Some(report.bytes_moved) == self.ends.bytes() && self.ends.has_all_in(name)
+        is_done && Some(report.bytes_moved) == self.ends.bytes() && self.ends.is_whole(name)
     }
 
     /// The slice's move, with its report.

@@ -90,12 +90,8 @@ pub(super) fn predict_rounds(measured: &MeasuredRounds, ends: &CopyEnds) -> Opti
 
 /// The part that moves all that the copy moves, through all that it goes through.
 pub(super) fn whole(names: &[PartName], ends: &CopyEnds) -> Option<PartName> {
-    let has = |name| names.contains(&name).then_some(name);
-    has(PartName::Together).or(has(PartName::Chain)).or(match (ends.source, ends.sink) {
-        (End::Null, _) => has(PartName::Sink),
-        (_, End::Null) => has(PartName::Source),
-        _ => None,
-    })
+    let joint_first = [PartName::Together, PartName::Chain, PartName::Sink, PartName::Source];
+    joint_first.into_iter().find(|name| names.contains(name) && ends.is_whole(*name))
 }
 
 /// Prediction from the parts of one round, or from their means; `None` without parts, or of a copy of nothing, which has
