@@ -160,19 +160,15 @@ fn cause(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     }
 }
 
-/// The cause behind a wait: for a disk its control group's limit for memory; for others a limit that the process was given,
-/// to which the other host may keep, or no client.
+/// The cause behind a wait for others: a limit that the process was given, to which the other host may keep, or no client.
 fn behind(watched: &Watched, found: Candidate, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     let is_wait = matches!(
         (found.limited_by, found.why),
         (LimitedBy::Network, _) | (LimitedBy::Unknown, Why::NoStage | Why::NothingMoved) | (_, Why::Pipe)
     );
-    if let Some(held) = memory_held(watched, &found) {
-        held
-    } else if is_wait && rate_limit(watched).is_some_and(|it| reaches_its_limit(watched, it)) {
+    if is_wait && rate_limit(watched).is_some_and(|it| reaches_its_limit(watched, it)) {
         let waits = ["sleep", "network_in", "network_out", "poll", "queue"].map(|name| shares[name]);
-        let share = waits.into_iter().fold(0.0, f64::max);
-        throttled(share)
+        throttled(waits.into_iter().fold(0.0, f64::max))
     } else if is_wait && watched.listens && is_idle(watched) {
         unknown(Why::Idle)
     } else {
@@ -180,23 +176,10 @@ fn behind(watched: &Watched, found: Candidate, shares: &BTreeMap<&'static str, f
     }
 }
 
-/// The limit for memory, if its stalls explain a wait for a disk, or for nothing that is known.
-fn memory_held(watched: &Watched, found: &Candidate) -> Option<Candidate> {
+/// The part of the time for which threads waited for memory, if their group reached its limit.
+fn memory_held(watched: &Watched) -> Option<f64> {
     let held = watched.memory_held_ns as f64 / watched.elapsed_ns.max(1) as f64;
-    let is_disk = matches!(found.limited_by, LimitedBy::Source | LimitedBy::Sink)
-        // Synced bytes go to the disk in any case.
-        && matches!(found.why, Why::Device | Why::SharedDevice | Why::RoundTrips);
-    match (found.limited_by, found.why) {
-        _ if watched.memory_limit.is_none() => None,
-        _ if is_disk && held >= MEMORY_FRACTION * found.share => {
-            Some(Candidate { why: Why::MemoryLimit, ..found.clone() })
-        }
-        (LimitedBy::Unknown, Why::NoStage) if held >= EXPLAINS_FRACTION => {
-            let (limited_by, stage) = limit_of(Role::Sink);
-            Some(Candidate { share: held, limited_by, host: "local", stage, why: Why::MemoryLimit })
-        }
-        _ => None,
-    }
+    watched.memory_limit.is_some().then_some(held)
 }
 
 fn throttled(share: f64) -> Candidate {
@@ -277,6 +260,7 @@ fn end(watched: &Watched, role: Role, shares: &BTreeMap<&'static str, f64>) -> C
     let (limited_by, stage) = limit_of(role);
     let (stage, why) = match role {
         _ if pipes > files => (stage, Why::Pipe),
+        // Synced bytes go to the disk, however much memory there is.
         Role::Sink if shares["sync"] * 2.0 > share => ("sync", sync_reason(watched)),
         _ => (stage, device_reason(watched, role, share)),
     };
@@ -309,17 +293,22 @@ fn devices(watched: &Watched, role: Role) -> impl Iterator<Item = &WatchedDevice
     watched.devices.iter().filter(fits)
 }
 
-/// Why an end is waited for: a control group limits its device, the device serves both ends, it could do more, or it is slow.
+/// Why an end is waited for: a control group limits its device, or memory; the device serves both ends, could do more, or
+/// is slow.
 fn device_reason(watched: &Watched, role: Role, share: f64) -> Why {
-    let Some(device) = busiest(watched, role) else { return Why::Device };
-    let own = traffic(device, role);
-    let other_bytes = device.read_bytes + device.write_bytes - own.bytes;
-    let is_shared = device.source && device.sink;
+    let device = busiest(watched, role);
+    let own = device.map(|it| traffic(it, role)).unwrap_or_default();
+    let is_shared = |it: &WatchedDevice| {
+        let other_bytes = it.read_bytes + it.write_bytes - own.bytes;
+        it.source && it.sink && other_bytes * 4 > own.bytes && own.bytes > 0
+    };
     if own.is_bounded {
         Why::CgroupLimit
-    } else if is_shared && other_bytes * 4 > own.bytes && own.bytes > 0 {
+    } else if memory_held(watched).is_some_and(|held| held >= MEMORY_FRACTION * share) {
+        Why::MemoryLimit
+    } else if device.is_some_and(is_shared) {
         Why::SharedDevice
-    } else if could_do_more(watched, device, role, share) {
+    } else if device.is_some_and(|it| could_do_more(watched, it, role, share)) {
         Why::RoundTrips
     } else {
         Why::Device
@@ -468,12 +457,19 @@ fn queued_pipe(watched: &Watched, share: f64) -> Option<&WatchedFile> {
     })
 }
 
-/// When nothing is waited for here but connections that have taken all there was: the other host is.
+/// When nothing is waited for here but connections that have taken all there was: the other host is. Else only memory may
+/// be the cause.
 fn weak(watched: &Watched, shares: &BTreeMap<&'static str, f64>) -> Candidate {
     let (sent, received) = network_bytes(watched);
     let share = shares["poll"];
     if share < EXPLAINS_FRACTION || sent + received == 0 && !has_unsent(watched) {
-        unknown(nothing_or(watched))
+        match (nothing_or(watched), memory_held(watched)) {
+            (Why::NoStage, Some(share)) if share >= EXPLAINS_FRACTION => {
+                let (limited_by, stage) = limit_of(Role::Sink);
+                Candidate { share, limited_by, host: "local", stage, why: Why::MemoryLimit }
+            }
+            (why, _) => unknown(why),
+        }
     } else if received > sent {
         Candidate { share, ..receiving(watched) }
     } else {
