@@ -14,7 +14,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -111,9 +110,7 @@ pub fn similar_studies(name: &str) -> String {
 pub fn run(arguments: RunArguments) -> anyhow::Result<Summary> {
     let study = load(&arguments)?;
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.jsonl", study.name)));
-    StudySession::open(&study, &out, &arguments, arguments.this_program()?)?
-        .beside(&BTreeSet::new())
-        .run()?;
+    StudySession::open(&study, &out, &arguments, arguments.this_program()?, &[])?.run()?;
     let rows = read_rows(&out)?.into_iter().filter(|row| row.study == study.name).collect();
     Ok(Summary::from_rows(&[rows]))
 }

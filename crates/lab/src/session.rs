@@ -48,8 +48,6 @@ pub struct StudySession<'study> {
     absent: Vec<String>,
     /// The rows of this study and seed that its file has.
     done: Vec<Row>,
-    /// The other studies that its file has rows of.
-    others: BTreeSet<String>,
     /// The study, until a row of its file holds it.
     text: Option<String>,
     rows: RowFile,
@@ -66,12 +64,14 @@ pub struct StudySession<'study> {
 }
 
 impl<'study> StudySession<'study> {
-    /// Opens the file of rows and checks the folder, its room and the programs; nothing is run yet.
+    /// Opens the file of rows and checks the folder, its room and the programs; nothing is run yet. A warning names the
+    /// studies whose rows are in the file and that are not in `beside`.
     pub fn open(
         study: &'study Study,
         out: &Path,
         arguments: &RunArguments,
         programs: Programs,
+        beside: &[&str],
     ) -> anyhow::Result<StudySession<'study>> {
         let folder = arguments.folder.clone().unwrap_or_else(|| PathBuf::from("."));
         let mut rig = Rig::new(&folder, study.seed, Arc::clone(&arguments.stop))?;
@@ -81,9 +81,9 @@ impl<'study> StudySession<'study> {
             tell(&rig.check_room(study, &cells)?);
         }
         let (rows, before) = RowFile::open(out)?;
-        let (own, others): (Vec<Row>, Vec<Row>) = before.into_iter().partition(|row| row.study == study.name);
-        let others = others.into_iter().map(|row| row.study).collect();
-        let done: Vec<Row> = own.into_iter().filter(|row| row.seed == study.seed).collect();
+        warn_of_others(out, &before, &[beside, &[study.name.as_str()]].concat());
+        let own = before.into_iter().filter(|row| row.study == study.name && row.seed == study.seed);
+        let done: Vec<Row> = own.collect();
         programs.check_builds(&done, out)?;
         let text = study.to_text()?;
         let last = done.iter().rev().find_map(|row| row.study_text.as_deref());
@@ -98,7 +98,6 @@ impl<'study> StudySession<'study> {
             cells,
             absent,
             done,
-            others,
             text,
             rows,
             rig,
@@ -111,21 +110,6 @@ impl<'study> StudySession<'study> {
             session,
             stop,
         })
-    }
-
-    /// Says which studies other than these the file has rows of: two in one file may be a slip.
-    #[must_use]
-    pub fn beside(self, meant: &BTreeSet<&str>) -> StudySession<'study> {
-        let is_other = |name: &&String| !meant.contains(name.as_str());
-        let others: Vec<&str> = self.others.iter().filter(is_other).map(String::as_str).collect();
-        if !others.is_empty() {
-            let file = datapump::shown(self.rows.path().as_os_str().as_encoded_bytes());
-            let names = datapump::shown(others.join(", ").as_bytes());
-            tell(&format!(
-                "warning: {file} has rows of another study ({names}); name another file with --out to keep them apart"
-            ));
-        }
-        self
     }
 
     /// Performs all runs that have no row yet.
@@ -468,6 +452,19 @@ fn is_installed(program: &str) -> bool {
         let found = rustix::fs::access(folder.join(program), rustix::fs::Access::EXEC_OK);
         found.is_ok() && folder.join(program).is_file()
     })
+}
+
+/// Rows of several studies in one file may be a mistake.
+fn warn_of_others(out: &Path, rows: &[Row], studies: &[&str]) {
+    let names: BTreeSet<&str> = rows.iter().map(|row| row.study.as_str()).collect();
+    let others: Vec<&str> = names.into_iter().filter(|name| !studies.contains(name)).collect();
+    if !others.is_empty() {
+        let file = datapump::shown(out.as_os_str().as_encoded_bytes());
+        let names = datapump::shown(others.join(", ").as_bytes());
+        tell(&format!(
+            "warning: {file} has rows of another study ({names}); name another file with --out to keep them apart"
+        ));
+    }
 }
 
 /// Two studies at once would measure each other: the second waits. Without a folder for the lock nobody waits.

@@ -48,11 +48,6 @@ impl RowFile {
         Ok((RowFile { file, path: path.into() }, found.rows))
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Appends a row; *written* when it returns, in one piece.
     pub fn append(&mut self, row: &Row) -> anyhow::Result<()> {
         let mut line = serde_json::to_string(row)?;

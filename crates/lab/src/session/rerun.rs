@@ -2,7 +2,6 @@
 //!
 //! Must not know: how a run is performed, how two files are compared.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -44,11 +43,11 @@ pub fn rerun(arguments: &RerunArguments) -> anyhow::Result<Summary> {
     let studies = studies(&arguments.rows, &rows)?;
     let RerunArguments { out, folder, pump, build, stop, .. } = arguments.clone();
     let asked = RunArguments { folder, pump, build, stop, ..RunArguments::default() };
-    let names: BTreeSet<&str> = studies.iter().map(|study| study.name.as_str()).collect();
+    let names: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
     studies.iter().try_for_each(|study| {
-        StudySession::open(study, &out, &asked, asked.this_program()?)?.beside(&names).run()
+        StudySession::open(study, &out, &asked, asked.this_program()?, &names)?.run()
     })?;
-    let rows = read_rows(&out)?.into_iter().filter(|row| names.contains(row.study.as_str())).collect();
+    let rows = read_rows(&out)?.into_iter().filter(|row| names.contains(&row.study.as_str())).collect();
     Ok(Summary::from_rows(&[rows]))
 }
 

@@ -4,7 +4,6 @@
 //! disk that fills, a neighbour that comes) is in both, and the differences of rounds are judged. Must not know: how
 //! runs are made, how rows are judged.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -31,7 +30,7 @@ pub fn compare_binaries(
     let study = judgeable(crate::load(arguments)?.of_two_programs(), arguments);
     let default = || PathBuf::from(format!("{}-compare.jsonl", study.name));
     let out = arguments.out.clone().unwrap_or_else(default);
-    StudySession::open(&study, &out, arguments, programs)?.beside(&BTreeSet::new()).run()?;
+    StudySession::open(&study, &out, arguments, programs, &[])?.run()?;
     let rows: Vec<Row> = read_side(&out)?.into_iter().filter(|row| row.study == study.name).collect();
     of_rows(&out, &rows, by)
 }
