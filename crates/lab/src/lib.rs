@@ -89,7 +89,7 @@ impl RunArguments {
 
 /// The built-in studies.
 pub fn list() -> Vec<ListedStudy> {
-    study::builtin::STUDIES.iter().map(ListedStudy::from_built_in).collect()
+    study::builtin::STUDIES.iter().filter_map(ListedStudy::from_built_in).collect()
 }
 
 /// The file of a built-in study.

@@ -17,30 +17,24 @@ pub struct ListedStudy {
     pub title: String,
     /// Number of its runs, warm-ups too.
     pub runs: usize,
-    /// Whether there may be fewer: it ends once its intervals are narrow.
-    pub is_limit: bool,
+    /// Whether it may end after fewer: once its intervals are narrow.
+    pub may_end_early: bool,
     /// About how many seconds they take, by rows that were kept; null where there are none.
     pub seconds: Option<f64>,
 }
 
 impl ListedStudy {
-    pub(crate) fn from_built_in(study: &BuiltIn) -> ListedStudy {
-        let BuiltIn { question, name, text } = *study;
-        let unread =
-            ListedStudy { question, name, title: String::new(), runs: 0, is_limit: false, seconds: None };
-        let study = Study::parse(name, text, &Changes::default());
-        study.map_or(unread.clone(), |study| unread.with_study(study))
-    }
-
-    fn with_study(self, study: Study) -> ListedStudy {
+    pub(crate) fn from_built_in(&BuiltIn { question, name, text }: &BuiltIn) -> Option<ListedStudy> {
+        let study = Study::parse(name, text, &Changes::default()).ok()?;
         let runs = study.runs(&study.cells()).len();
         let seconds = study.run_takes.map(|each| each.as_secs_f64() * runs as f64);
-        ListedStudy { runs, is_limit: study.stop.is_some(), seconds, title: study.title, ..self }
+        let may_end_early = study.stop.is_some();
+        Some(ListedStudy { question, name, runs, may_end_early, seconds, title: study.title })
     }
 
     /// How long it lasts, in words: `110 runs, about 7 s`.
     pub fn length_words(&self) -> String {
-        let most = if self.is_limit { "at most " } else { "" };
+        let most = if self.may_end_early { "at most " } else { "" };
         let time = self.seconds.map_or(String::new(), |it| format!(", about {}", figures::seconds(it)));
         format!("{most}{} runs{time}", self.runs)
     }
@@ -53,13 +47,13 @@ mod tests {
 
     #[test]
     fn a_study_says_how_long_it_lasts() {
-        let listed = |name| ListedStudy::from_built_in(&find(name).expect(name));
+        let listed = |name| ListedStudy::from_built_in(&find(name).expect(name)).expect(name);
         // Two engines, five sizes, ten rounds and a warm-up.
         assert_eq!(listed("cpu").length_words(), "110 runs, about 7 s");
-        let most = ListedStudy { is_limit: true, seconds: None, ..listed("cpu") };
+        let most = ListedStudy { may_end_early: true, seconds: None, ..listed("cpu") };
         assert_eq!(most.length_words(), "at most 110 runs");
         for study in STUDIES {
-            let listed = ListedStudy::from_built_in(study);
+            let listed = ListedStudy::from_built_in(study).expect(study.name);
             assert!(listed.runs > 0, "{listed:?}");
             // A study that takes days is none.
             assert!(listed.seconds.is_none_or(|seconds| (1.0..86_400.0).contains(&seconds)), "{listed:?}");
