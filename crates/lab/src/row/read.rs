@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use anyhow::Context;
 use serde_json::Value;
 
 use super::{Row, form};
@@ -60,13 +61,9 @@ pub fn rows(path: &Path, bytes: &[u8]) -> anyhow::Result<RowsFound> {
     let lines = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut at = bytes.len() - lines.len();
     for (index, line) in lines.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        let lost = match found.read(line.trim_ascii(), index == 0) {
-            Ok(lost) => lost,
-            Err(error) => {
-                let has_others = !found.rows.is_empty() || has_row(&bytes[at + line.len()..]);
-                return Err(error.context(no_row(path, index, has_others)));
-            }
-        };
+        let lost = found.read(line.trim_ascii(), index == 0);
+        let has_others = || !found.rows.is_empty() || has_row(&bytes[at + line.len()..]);
+        let lost = lost.with_context(|| no_row(path, index, has_others()))?;
         let is_last = !line.ends_with(b"\n");
         if lost > 0 {
             let is_whole = !is_last && lost == line.trim_ascii().len();
@@ -105,11 +102,8 @@ fn no_row(path: &Path, index: usize, has_others: bool) -> String {
 
 /// Whether one of the lines is a row.
 fn has_row(lines: &[u8]) -> bool {
-    let is_row = |line: &[u8]| {
-        let whole = serde_json::from_slice::<Value>(line).ok();
-        line.starts_with(b"{") && whole.is_some_and(|whole| form::row(whole).is_ok())
-    };
-    lines.split(|&byte| byte == b'\n').any(|line| is_row(line.trim_ascii()))
+    let is_row = |whole| form::row(whole).is_ok();
+    lines.split(|&byte| byte == b'\n').any(|line| serde_json::from_slice(line).is_ok_and(is_row))
 }
 
 impl RowsFound {
