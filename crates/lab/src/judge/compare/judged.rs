@@ -182,15 +182,14 @@ impl Judged {
 
     /// What could have been shown, in words. Of values that do not differ that is not known.
     fn could_words(&self) -> Option<String> {
-        let percent = match self.could_have_shown_percent {
-            Some(percent) => Some(percent).filter(|percent| *percent <= SHOWN_PERCENT_MAX),
-            None if self.spans_percent() > SHOWN_PERCENT_MAX => None,
-            None => return None,
+        let percent = self.could_have_shown_percent;
+        let could = match percent {
+            Some(percent) if percent <= SHOWN_PERCENT_MAX => {
+                format!("could have shown {} %", figures(percent))
+            }
+            None if self.spans_percent() <= SHOWN_PERCENT_MAX => return None,
+            _ => format!("even {SHOWN_PERCENT_MAX} % could not have been shown"),
         };
-        let could = percent.map_or_else(
-            || format!("even {SHOWN_PERCENT_MAX} % could not have been shown"),
-            |percent| format!("could have shown {} %", figures(percent)),
-        );
         let is_coarse = percent.is_none_or(|percent| percent > SMALL_DIFFERENCE * 100.0);
         let pairs = self.pairs_to_show_5_percent.filter(|_| is_coarse);
         let pairs = pairs.map_or(String::new(), |pairs| format!("; {pairs} pairs show 5 %"));
