@@ -39,10 +39,10 @@ pub fn rate_limit(program: &str, arguments: &[u8], environment: &[u8]) -> Option
     });
     let variables: Vec<&str> = RATE_VARIABLES.iter().filter_map(of_program).collect();
     let is_limit = |word: &String| word.split_once('=').is_some_and(|(name, _)| variables.contains(&name));
-    let words = given.next_back().or_else(|| words(environment).into_iter().find(is_limit))?;
-    let value = words.split(['=', ' ']).next_back().unwrap_or_default();
+    let limit = given.next_back().or_else(|| words(environment).into_iter().find(is_limit))?;
+    let value = limit.split(['=', ' ']).next_back().unwrap_or_default();
     let bytes_per_second = bytes_per_second(program, value);
-    (bytes_per_second != Some(0.0)).then_some(RateLimit { words, bytes_per_second })
+    (bytes_per_second != Some(0.0)).then_some(RateLimit { words: limit, bytes_per_second })
 }
 
 /// A limit as its program reads it. `None` for other forms, such as a timetable of rclone.
