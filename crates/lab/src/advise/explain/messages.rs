@@ -83,12 +83,11 @@ pub(super) fn page(explained: &Explained, case: &Case) -> String {
             } else {
                 String::new()
             };
-            let known = sentences([compared(explained, case), parts(explained), holes(&explained.report)]);
-            let gap = if known.is_empty() { "" } else { " " };
-            format!(
+            let short = format!(
                 "This copy took {took}, which is too short to tell what limits it{all}, and {why}; explain the copy of a \
-                 file that needs some seconds.{gap}{known}"
-            )
+                 file that needs some seconds."
+            );
+            sentences([short, compared(explained, case), parts(explained), holes(&explained.report)])
         }
         _ => paragraph(explained, case),
     }
@@ -106,8 +105,8 @@ pub(super) fn paragraph(explained: &Explained, case: &Case) -> String {
     ])
 }
 
-fn sentences<const COUNT: usize>(some: [String; COUNT]) -> String {
-    let said: Vec<String> = some.into_iter().filter(|sentence| !sentence.is_empty()).collect();
+fn sentences(all: impl IntoIterator<Item = String>) -> String {
+    let said: Vec<String> = all.into_iter().filter(|sentence| !sentence.is_empty()).collect();
     said.join(" ")
 }
 
