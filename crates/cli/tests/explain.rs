@@ -130,7 +130,7 @@ fn a_copy_that_is_too_short_is_repeated() {
     let of_ns = report["limited_detail"]["of_ns"].as_u64().expect("a time");
     assert!(of_ns <= elapsed * lanes, "one report is of one copy: {report}");
     let said = report["explanation"].as_str().expect("words");
-    assert!(said.contains(&format!("it was copied {times} times, ")), "{said}");
+    assert!(said.contains(&format!("it was copied {times} times in ")), "{said}");
     let mut names: Vec<_> = std::fs::read_dir(home.path("")).expect("it is there").flatten().collect();
     names.retain(|entry| entry.metadata().is_ok_and(|meta| meta.len() == 24_000_000));
     assert_eq!(names.len(), 2, "the source and the copy: {names:?}");

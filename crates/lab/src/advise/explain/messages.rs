@@ -115,9 +115,9 @@ fn repeated(explained: &Explained, case: &Case) -> String {
     let Some(Repeated { times: times @ 2.., elapsed_ns, .. }) = &explained.repeated else {
         return String::new();
     };
-    let into = if case.is_stored() { ", into unnamed temporary files but for one" } else { "" };
+    let into = if case.is_stored() { ", all but one into unnamed temporary files" } else { "" };
     let (took, all) = (time_words(explained.report.elapsed_ns), time_words(*elapsed_ns));
-    format!("It took {took}, which is short: it was copied {times} times, {all} in all{into}.")
+    format!("It took {took}, which is short: it was copied {times} times in {all}{into}.")
 }
 
 /// The part of the files that is in holes. Shared blocks are not moved either.
@@ -459,7 +459,7 @@ mod tests {
             for words in stored {
                 assert!(file.contains(words) && !null.contains(words), "{what}: {file}; {null}");
             }
-            assert!(null.contains("it was copied 3 times, 1.5 s in all."), "{what}: {null}");
+            assert!(null.contains("it was copied 3 times in 1.5 s."), "{what}: {null}");
             assert!(null.contains("(+122 %: a part was probably disturbed"), "{what}: {null}");
         }
     }
@@ -473,7 +473,7 @@ mod tests {
             (None, "The copy ran at "),
             (
                 Some(Repeated { times: 30, elapsed_ns: 1_020_000_000, why_not: None }),
-                "It took 0.03 s, which is short: it was copied 30 times, 1.0 s in all, into unnamed",
+                "It took 0.03 s, which is short: it was copied 30 times in 1.0 s, all but one into unnamed",
             ),
             (
                 Some(Repeated { times: 1, elapsed_ns: 34_000_000, why_not: why("a folder is not repeated") }),
