@@ -103,7 +103,7 @@ impl<'run> TreeWorker<'run> {
         match self.cursor.take() {
             Some(cursor) if left == 0 => put_down(self.shared, &cursor.directory, cursor.walks),
             // There is no memory for its next name now.
-            Some(cursor) if !is_stopping && ready.is_none() => {
+            Some(cursor) if !is_stopping => {
                 self.shared.plan.add_first([Work::Batch(cursor.into_batch())].into_iter());
                 self.shared.plan.settled();
             }
