@@ -2,6 +2,8 @@
 //!
 //! Must not know: what memory is for.
 
+use std::os::unix::fs::MetadataExt;
+
 use super::*;
 
 /// However small the window, and whatever order the names are dealt with in, all arrives.
@@ -74,9 +76,7 @@ fn ends_well(stage: &TwoHosts, way: Direction, target: &str, options: Options, r
     let outcome = stage.copy(way, ("from", target), options);
     assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{row}");
     same(&stage.path("from"), &stage.path(target), row);
-    let links = std::os::unix::fs::MetadataExt::nlink(
-        &fs::metadata(stage.path(target).join("a")).expect("it is there"),
-    );
+    let links = fs::metadata(stage.path(target).join("a")).expect("it is there").nlink();
     assert_eq!(links, NAMES as u64, "{row}");
 }
 
