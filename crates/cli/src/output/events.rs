@@ -386,7 +386,7 @@ pub struct ExplainedLine<'a> {
     pub shared_device: bool,
     /// The slowest part.
     pub slowest_part: Option<PartName>,
-    /// The part that limits next; null where nothing was found, or others used the CPUs.
+    /// The part that limits next; null where nothing was found to limit, or other programs used the CPUs.
     pub next_part: Option<PartName>,
     /// Its bandwidth, measured alone.
     pub next_part_bytes_per_second: Option<f64>,
@@ -396,8 +396,8 @@ pub struct ExplainedLine<'a> {
     pub advice_flag: Option<&'a str>,
     /// How many times as fast the part was with it, measured; null if it was not tried.
     pub advice_gain: Option<f64>,
-    /// Number of copies made because one was too short to explain, slices of the whole copy contained; all but one into
-    /// unnamed temporary files, or to null. Null if it was long enough.
+    /// Number of copies made because one was too short to explain, with slices of the whole copy: all but one into unnamed
+    /// temporary files, or to `null:`. Null if it was long enough.
     pub copied_times: Option<u64>,
     /// Time of all these copies. The verdict is of all of them; `limited_detail` has their shares of the first one's time.
     pub copied_ns: Option<u64>,

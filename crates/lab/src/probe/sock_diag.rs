@@ -24,7 +24,7 @@ const FAMILIES: [u8; 2] = [2, 10];
 const INFO: u16 = 2;
 /// `INET_DIAG_CONG`, likewise.
 const CONGESTION: u16 = 4;
-/// The state of a socket that listens: there is nobody at the other end.
+/// The bit of `TCP_LISTEN`: such a socket has no other end.
 const LISTENING: u32 = 1 << 10;
 /// All other states.
 const CONNECTED: u32 = 0xfff & !LISTENING;

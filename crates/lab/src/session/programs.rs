@@ -95,7 +95,7 @@ impl Program {
     }
 }
 
-/// What stands in the place of a version: one line of it is enough.
+/// The first line of what a program prints in the place of a version.
 fn first_line(said: &str) -> String {
     let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     datapump::shown(line.trim().as_bytes())

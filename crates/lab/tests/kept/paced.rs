@@ -62,7 +62,7 @@ fn check(name: &str, counts: &[(&str, usize)], said: impl Fn(&KeptFigure) -> [f6
 
 const FIVE_PERCENT: [f64; 2] = [0.95, 1.05];
 
-/// A chain may change by less where another part than the slowest does.
+/// A chain changes by less if a part other than the slowest does.
 const UNCHANGED: [f64; 2] = [0.97, 1.03];
 
 /// S7: M7 give or take one. S8: the closed form to 5 %. S17: the sum and the longer of both ends to 5 %, a fifth at most

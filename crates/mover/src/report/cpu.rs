@@ -33,7 +33,7 @@ impl BusyCpus {
         self.busy_ns_by(IdleCpus::now)
     }
 
-    /// The time in between contains both looks: of many CPUs each takes milliseconds, in which all of them may be idle.
+    /// The time between two looks contains both: with many CPUs each takes milliseconds, in which all may be idle.
     fn begin_by(look: impl FnOnce() -> Option<IdleCpus>) -> BusyCpus {
         let start = Instant::now();
         BusyCpus(look().map(|idle| (start, idle)))
@@ -46,8 +46,8 @@ impl BusyCpus {
     }
 }
 
-/// The kernel reports two sums, each cut to whole ticks: idle time may be shorter than it seems by as much. It counts a
-/// CPU that is offline by another clock: then nothing is known of idle time.
+/// The kernel reports two sums, each cut to whole ticks: idle time may be shorter than it seems by as much. A CPU that is
+/// offline counts by another clock: then nothing is known of idle time.
 fn busy_between(before: IdleCpus, now: IdleCpus, elapsed_ns: u64) -> u64 {
     let all_ns = elapsed_ns.saturating_mul(before.cpus.max(now.cpus).into());
     if before.cpus != now.cpus {
@@ -70,8 +70,8 @@ mod tests {
             ("all of them", 0, 2, 2000),
             ("nothing", 2000, 2, 20),
             ("more idle than there was time, by the ticks", 2010, 2, 20),
-            ("a CPU that was put off, by whose other clock more was idle", 1000, 1, 2000),
-            ("a CPU that was put on", 1000, 3, 3000),
+            ("a CPU that went offline, by whose other clock more was idle", 1000, 1, 2000),
+            ("a CPU that came online", 1000, 3, 3000),
         ] {
             let before = IdleCpus { idle_ns: 5_000 * MS, cpus: 2 };
             let now = IdleCpus { idle_ns: before.idle_ns + idle_ms * MS, cpus };

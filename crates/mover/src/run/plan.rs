@@ -8,9 +8,9 @@
 //! Large files and small ones do not wait for each other: the first lanes move pieces before anything else, the others
 //! go on with names and leave large files to them until there is nothing else to do.
 //!
-//! Work for which memory lacks is put back in front of the others, and no work is claimed until some memory was given
-//! back ([`Plan::defer`], [`Plan::go_on`]). Blocks of open files and work in hand go on meanwhile: they end, and give
-//! memory back. So that nothing waits for itself, work waits only while something else is unsettled and no lane was lost.
+//! Work that finds no memory is put back in front, and no work is claimed until memory was given back ([`Plan::defer`],
+//! [`Plan::go_on`]). Blocks of open files and work in hand go on meanwhile: they end, and give memory back. So that
+//! nothing waits for itself, work waits only while something else is unsettled and no lane was lost.
 //!
 //! Must not know: how files are opened, moved or finished, what a folder is.
 

@@ -140,7 +140,7 @@ impl IdleCpus {
         IdleCpus::from_kernel(Path::new("/proc/stat"))
     }
 
-    /// Only the kernel's own file: where LXCFS has its file in that place, what runs outside of the container is idle time.
+    /// Only the kernel's own file: that of LXCFS counts what runs outside of the container as idle time.
     fn from_kernel(path: &Path) -> Option<IdleCpus> {
         let mut file = File::open(path).ok()?;
         if fstatfs(&file).ok()?.f_type != PROC_SUPER_MAGIC {

@@ -76,7 +76,7 @@ pub(super) struct Bench<'case> {
     pub(super) clock: ExplainClock<'case>,
     /// From this time on no slice begins.
     pub(super) until: Cell<Duration>,
-    /// Slices that moved all that the copy moves, as it does: repetitions of it.
+    /// Reports of slices that did what the copy does: repetitions of it.
     pub(super) whole_copies: RefCell<Vec<Report>>,
 }
 

@@ -50,7 +50,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// How many times its lower end the upper end of the interval is, where that is too much to be of use.
+    /// The upper end of the interval over the lower one, if the interval is too wide to be of use.
     pub(super) fn wide_times(&self) -> Option<f64> {
         let times = self.speed_interval.map(|it| it.high / it.low.max(f64::MIN_POSITIVE));
         times.filter(|times| *times > interval::WIDE_MIN)

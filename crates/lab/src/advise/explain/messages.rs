@@ -214,7 +214,7 @@ fn compared(explained: &Explained, case: &Case) -> String {
     format!("Predicted {predicted}, measured {measured} ({off}){within}. {wide}{costs}.{shared}")
 }
 
-/// An interval that says little is not left to look like any other.
+/// A warning where the interval says little.
 fn wide(prediction: &Prediction) -> String {
     prediction.wide_times().map_or(String::new(), |times| {
         format!(

@@ -49,10 +49,10 @@ impl PartName {
         }
     }
 
-    /// Whether this part is what was found, or has it in it.
+    /// Whether this part is what was found to limit, or contains it.
     pub(super) fn is_found(self, limit: LimitedBy, why: Why) -> bool {
         match self {
-            // The device that both ends share is none of them.
+            // A device that both ends share is neither of them.
             PartName::Source => {
                 limit == LimitedBy::Source && !why.is_rate_limit() && why != Why::SharedDevice
             }

@@ -146,7 +146,7 @@ pub const ENDED: &str = "it has ended: watch the next one from its start, or cop
 /// Nothing moves, and nothing is waited for.
 pub const STOPPED: &str =
     "it is stopped, by a signal or a debugger: let it go on (fg in its shell, or kill -CONT)";
-/// A server to which no client sends.
+/// A server without clients.
 pub const IDLE: &str = "watch it while a client copies (--for 60s)";
 /// The kernel copies, and no file on a disk is an end: direct I/O is of no use.
 pub const MEMORY_ONLY: &str =

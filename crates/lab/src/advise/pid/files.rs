@@ -82,14 +82,14 @@ impl Descriptor {
 pub struct KnownSockets {
     /// Connections of TCP.
     pub tcp: BTreeSet<u32>,
-    /// Those that listen for such.
+    /// Sockets that listen for them.
     pub listening: BTreeSet<u32>,
     /// The other end of those inside this host, where the kernel reports it.
     pub unix_peers: BTreeMap<u32, u32>,
 }
 
 impl KnownSockets {
-    /// Whether hosts are at the other end.
+    /// Whether it is a TCP socket: other hosts are at its other end.
     fn is_tcp(&self, inode: u32) -> bool {
         self.tcp.contains(&inode) || self.listening.contains(&inode)
     }

@@ -60,7 +60,7 @@ pub struct Process {
     pub command: String,
     /// The limit of its rate that it was given, as it was given: `--bwlimit 10MiB`.
     pub rate_limit: Option<String>,
-    /// The figure of that, where it is known.
+    /// That limit as a figure, if it is known.
     #[serde(skip)]
     pub limit_bytes_per_second: Option<f64>,
     /// Bytes that its calls read, from anywhere.

@@ -35,7 +35,7 @@ pub fn compare_binaries(
     of_rows(&out, &rows, by)
 }
 
-/// The study with as many rounds as a verdict takes; so few as were asked for are run as they are, and this is said.
+/// The study with as many rounds as a verdict takes, or with a warning where the user asked for fewer.
 fn judgeable(study: Study, arguments: &RunArguments) -> Study {
     let least = ESTIMATE_VALUES_MIN as u32;
     match arguments.repeats {

@@ -20,7 +20,7 @@ const STEP_PERCENT_MAX: f64 = 200.0;
 
 /// The difference for which the number of needed pairs is reported.
 const SMALL_DIFFERENCE: f64 = 0.05;
-/// A comparison that shows larger differences alone is said to show none: its figure says nothing.
+/// A larger difference that could have been shown is no figure of use, and not printed.
 const SHOWN_PERCENT_MAX: f64 = 100.0;
 
 /// A ratio and what it shows.

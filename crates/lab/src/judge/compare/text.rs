@@ -44,7 +44,7 @@ impl Comparison {
 
     fn rows(&self) -> Vec<Vec<String>> {
         let factors = varied(&self.cells);
-        // A ratio of means beside medians is not theirs.
+        // The ratio is of means: it is not that of the medians beside it.
         let figures = ["runs", "median A", "median B", "mean ratio", "interval", "verdict"];
         let head = factors.iter().cloned().chain(figures.map(String::from)).collect();
         let cells = self.cells.iter().map(|cell| {

@@ -115,7 +115,7 @@ impl<'rows> CellValues<'rows> {
         median(&self.all())
     }
 
-    /// The mean of their logarithms, as it is estimated.
+    /// The trimmed mean of their logarithms.
     pub fn center(&self) -> Option<f64> {
         trimmed_mean(&logarithms(&self.all()))
     }
@@ -173,7 +173,7 @@ impl<'rows> CellUnits<'rows> {
         }
     }
 
-    /// A's logarithm over B's by the means of which an estimate is made, however few the units are. `None` without any.
+    /// The center of an estimate, A's logarithm over B's, however few the units are. `None` without any.
     pub fn center(&self) -> Option<f64> {
         let mean_of = |sample: &UnitSample<Unit<'rows>>| {
             trimmed_mean(&sample.values.values().copied().collect::<Vec<f64>>())

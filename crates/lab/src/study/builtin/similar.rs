@@ -6,7 +6,7 @@ use super::STUDIES;
 
 /// Jaro's measure, as clap compares names of flags; with its 0.7 `nothing` is like `tcp-sharing`.
 const SIMILARITY_MIN: f64 = 0.8;
-/// More of them are a list.
+/// More would be a list.
 const SIMILAR_MAX: usize = 3;
 
 /// Which studies there are, in words: the similar ones, else where all are named.

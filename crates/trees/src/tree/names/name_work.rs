@@ -47,7 +47,7 @@ enum Done {
 }
 
 impl From<Met> for Done {
-    /// A name of which no more is done than to link it.
+    /// For a name that needs no more than its link.
     fn from(met: Met) -> Done {
         if matches!(met, Met::Deferred) { Done::Deferred } else { Done::Ended(None) }
     }
@@ -81,7 +81,7 @@ impl BatchCursor {
                 Ok(Done::Ended(Some(ready))) => return Some(ready),
                 Ok(Done::Ended(None) | Done::GoesOn) => {}
                 Ok(Done::Deferred) => {
-                    // Patterns selected it, and it was counted.
+                    // It was counted, and will be once more.
                     if self.walks && !self.directory.root.is_named() {
                         shared.ledger.watch.compares_again(1);
                     }

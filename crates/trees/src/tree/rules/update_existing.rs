@@ -208,8 +208,8 @@ pub(crate) fn read_name(entry: &TreeEntry, original: &Original) -> Name {
     Name { reported: reported.map(Box::new), ..Name::here(entry.name.clone(), Some(FileKind::Regular)) }
 }
 
-/// Leaves, or gives its attributes to, a file whose content was compared and is equal. Gives what counts of its content where
-/// the name is to be dealt with again: another one where it is to be copied all the same, an equal one where memory lacks.
+/// Leaves a file whose content was compared and is equal, or sets its attributes. Where its name must be dealt with again,
+/// gives what its content counts as then: other if it is copied all the same, equal if only memory was short.
 pub(crate) fn keep_if_equal(
     shared: &Shared<'_>,
     entry: &TreeEntry,

@@ -1,6 +1,6 @@
 //! Repeats a copy that is too short to tell what limits it, as rehearsals of its whole size, until it is long enough.
 //!
-//! Slices that moved all of it before it began count as repetitions: they have written what a copy may write besides.
+//! Slices that moved all of it before it began count as repetitions: they used up what may be written besides the copy.
 //! Must not know: what limits a copy, how it is worded.
 
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ const SHORT_NS: u64 = 1_000_000_000;
 /// A smaller copy may be in buffers as a whole, for longer.
 const LARGE_BYTES: u64 = 256 << 20;
 const SHORT_OF_LITTLE_NS: u64 = 3 * SHORT_NS;
-/// A little copy is not repeated more often: that would be of names, not of bytes.
+/// A little copy is repeated no more often: its time is that of names, not of bytes.
 const TIMES_MAX: usize = 64;
 const LITTLE_BYTES: u64 = 16 << 20;
 /// Removing a smaller file needs no wait for its discards.

@@ -84,7 +84,7 @@ impl CallTimes {
     pub(super) fn add_to(&self, lanes: SenderStats) -> SenderStats {
         let ns = |time: &AtomicU64| time.load(Ordering::Relaxed);
         let plus = |of_lanes: Option<u64>, time: &AtomicU64| Some(of_lanes.unwrap_or(0) + ns(time));
-        // Calls compute, too: each of both is no longer than the lanes were there.
+        // Calls use CPU time, too: the lanes' time is no shorter than either of the two sums.
         let sum = |parts: &[Option<u64>]| parts.iter().flatten().sum::<u64>();
         let calls_ns = sum(&[lanes.source_wait_ns, lanes.network_wait_ns, lanes.rate_wait_ns]);
         let clock_ns = calls_ns + sum(&[lanes.hashing_ns, lanes.sealing_ns]);
@@ -106,7 +106,7 @@ impl CallTimes {
 mod tests {
     use super::*;
 
-    /// To read cached pages and to send computes inside of calls that are charged.
+    /// Reads of cached pages and sends use CPU time within calls whose time is charged.
     #[test]
     fn lanes_are_there_no_longer_than_they_were_or_others_read() {
         let lanes = SenderStats {
