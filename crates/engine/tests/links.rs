@@ -139,3 +139,31 @@ fn time_on_the_net_is_that_of_its_ways() {
     let lost = one.receive(&mut [0], Until::Some).map_err(|error| error.kind());
     assert_eq!(lost, Err(ErrorKind::ConnectionReset));
 }
+
+/// An end that sleeps on a clock of its own answers late, and keeps nobody waiting for anything else.
+#[test]
+fn an_end_with_its_own_clock_sleeps_while_the_other_goes_on() {
+    let (clock, own_clock) = (SimClock::virtual_time(), SimClock::virtual_time());
+    let net = SimNet::new(clock.clone(), Duration::from_millis(90));
+    net.second_ends_have(Some(own_clock.clone()));
+    let (one, other) = net.pair();
+    net.second_ends_have(None);
+    let (mut one, mut other) = (Link::Sim(one), Link::Sim(other));
+    let ms = 1_000_000_000;
+    go_on_meanwhile(move || {
+        let mut request = [0];
+        let len = other.receive(&mut request, Until::Now).unwrap_or(0);
+        let sent = send(&mut other, &[&request[..len]]).unwrap_or(0);
+        own_clock.advance_to(own_clock.now_ps() + 1000 * len as u64 * ms);
+        sent > 0
+    });
+    let mut answer = [0];
+    // It sleeps for a second behind each answer: the first of two requests is answered at once, and the second one later.
+    send(&mut one, &[&[1]]).expect("it is open");
+    send(&mut one, &[&[2]]).expect("it is open");
+    for (expected, sleeps_ms, at_ms) in [(1, 500, 180), (2, 0, 1180)] {
+        assert_eq!(one.receive(&mut answer, Until::Some).ok(), Some(1));
+        assert_eq!((answer[0], clock.now_ns()), (expected, at_ms * 1_000_000));
+        clock.advance_to(clock.now_ps() + sleeps_ms * ms);
+    }
+}

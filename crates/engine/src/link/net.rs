@@ -4,6 +4,8 @@
 //! do, the clock jumps to the next arrival. A wait that nothing can end is an error, not a hang. Bandwidth has no
 //! limit: with nothing else that takes time, elapsed time over the path's round trip is the number of round trips.
 //!
+//! An end may have a clock of its own ([`SimNet::second_ends_have`]): where it sleeps, the others go on meanwhile.
+//!
 //! Must not know: what the bytes mean, which machine has which end.
 
 use std::cell::RefCell;
@@ -52,6 +54,8 @@ struct Net {
     sent: u64,
     /// So many are; then everything is cut.
     cut_after: Option<u64>,
+    /// That of the second end of a new connection, if it has its own.
+    second_clock: Option<SimClock>,
 }
 
 /// The bytes in flight in one direction.
@@ -71,13 +75,28 @@ pub struct SimLink {
     net: SimNet,
     incoming: usize,
     outgoing: usize,
+    /// Its own, if it has one.
+    clock: Option<SimClock>,
 }
 
 impl SimNet {
     /// A net whose bytes take so long each way.
     pub fn new(clock: SimClock, delay: Duration) -> SimNet {
         let delay_ps = delay.as_nanos() as u64 * 1000;
-        SimNet(Arc::new(Mutex::new(Net { clock, delay_ps, ways: Vec::new(), sent: 0, cut_after: None })))
+        SimNet(Arc::new(Mutex::new(Net {
+            clock,
+            delay_ps,
+            ways: Vec::new(),
+            sent: 0,
+            cut_after: None,
+            second_clock: None,
+        })))
+    }
+
+    /// The second end of each connection from now on has this clock. What it sends is sent at that time, and what it has
+    /// received has arrived by then. The net's clock is that of all other ends.
+    pub fn second_ends_have(&self, clock: Option<SimClock>) {
+        self.net().second_clock = clock;
     }
 
     /// All connections are cut when so many more bytes were sent.
@@ -111,8 +130,9 @@ impl SimNet {
         let mut net = self.net();
         let (one, other) = (net.ways.len(), net.ways.len() + 1);
         net.ways.extend([0, 1].map(|_| NetWay { delay_ps, ..NetWay::default() }));
-        let end = |incoming, outgoing| SimLink { net: self.clone(), incoming, outgoing };
-        (end(one, other), end(other, one))
+        let second_clock = net.second_clock.clone();
+        let end = |incoming, outgoing, clock| SimLink { net: self.clone(), incoming, outgoing, clock };
+        (end(one, other, None), end(other, one, second_clock))
     }
 
     fn net(&self) -> MutexGuard<'_, Net> {
@@ -155,24 +175,25 @@ impl Net {
         self.ways[way].arrivals.iter().take_while(|(at_ps, _)| *at_ps <= now_ps).map(|(_, len)| len).sum()
     }
 
-    fn take(&mut self, way: usize, bytes: &mut [u8]) -> usize {
+    /// Takes what has arrived of a way: how much, and when the last of it arrived.
+    fn take(&mut self, way: usize, bytes: &mut [u8]) -> (usize, u64) {
         let len = self.arrived(way).min(bytes.len());
         let way = &mut self.ways[way];
         bytes[..len].iter_mut().for_each(|byte| *byte = way.bytes.pop_front().expect("it has arrived"));
-        let mut left = len;
+        let (mut left, mut arrived_ps) = (len, 0);
         while left > 0 {
-            let first = &mut way.arrivals.front_mut().expect("it has arrived").1;
+            let (at_ps, first) = way.arrivals.front_mut().expect("it has arrived");
             let taken = left.min(*first);
-            (*first, left) = (*first - taken, left - taken);
+            (*first, left, arrived_ps) = (*first - taken, left - taken, *at_ps);
             if *first == 0 {
                 way.arrivals.pop_front();
             }
         }
-        len
+        (len, arrived_ps)
     }
 
-    fn put(&mut self, way: usize, bytes: &[u8]) {
-        let at_ps = self.clock.now_ps() + self.ways[way].delay_ps;
+    fn put(&mut self, way: usize, bytes: &[u8], now_ps: u64) {
+        let at_ps = now_ps + self.ways[way].delay_ps;
         self.sent += bytes.len() as u64;
         self.ways[way].bytes.extend(bytes);
         self.ways[way].arrivals.push_back((at_ps, bytes.len()));
@@ -181,13 +202,19 @@ impl Net {
 
 impl SimLink {
     pub(super) fn now_ns(&self) -> u64 {
-        self.net.net().clock.now_ns()
+        self.now_ps() / 1000
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.clock.as_ref().map_or_else(|| self.net.net().clock.now_ps(), SimClock::now_ps)
     }
 
     pub(crate) fn receive(&mut self, bytes: &mut [u8], until: Until) -> io::Result<usize> {
         let mut at = 0;
         loop {
-            at += self.net.net().take(self.incoming, &mut bytes[at..]);
+            let (len, arrived_ps) = self.net.net().take(self.incoming, &mut bytes[at..]);
+            self.clock.iter().for_each(|clock| clock.advance_to(arrived_ps));
+            at += len;
             if at == bytes.len() || (at > 0 && until != Until::Whole) {
                 return Ok(at);
             }
@@ -219,6 +246,7 @@ impl SimLink {
     }
 
     pub(crate) fn send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let now_ps = self.now_ps();
         let mut net = self.net.net();
         if net.is_cut() || net.ways[self.incoming].is_closed {
             return Err(ErrorKind::ConnectionReset.into());
@@ -228,7 +256,7 @@ impl SimLink {
         for part in parts {
             let len = (part.len() as u64).min(room - taken);
             if len > 0 {
-                net.put(self.outgoing, &part[..len as usize]);
+                net.put(self.outgoing, &part[..len as usize], now_ps);
             }
             taken += len;
         }
