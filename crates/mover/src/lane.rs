@@ -166,7 +166,7 @@ impl<'run> Lane<'run> {
             landed_file: u32::MAX,
             index,
             counter: run.ledger.watch.counter(index),
-            limited: !run.rates.is_empty(),
+            limited: !run.limits.is_empty(),
             draining: false,
             worker,
             began: settings.platform.thread_time(),

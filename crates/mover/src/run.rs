@@ -29,7 +29,7 @@ use crate::report::AskedAndGot;
 use crate::run::block_host::BlockHost;
 use crate::run::gate::LaneGate;
 use crate::run::ledger::Ledger;
-use crate::run::rate::Rate;
+use crate::run::rate::RateLimits;
 use crate::run::settings::Settings;
 use crate::setup::platform::EngineNeed;
 use datapump_files::commit::compressed::Compressions;
@@ -47,7 +47,7 @@ pub struct MoverRun<'run> {
     /// Which mounts compress.
     pub compressions: Compressions,
     /// Limits that all blocks obey.
-    pub rates: Vec<Arc<Rate>>,
+    pub limits: RateLimits,
     pub live: Mutex<BTreeMap<u32, Arc<Task>>>,
     pub numbers: AtomicU32,
 }

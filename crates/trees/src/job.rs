@@ -40,7 +40,7 @@ use crate::run::block_host::BlockHost;
 use crate::run::gate::{LaneGate, LaneRange};
 use crate::run::in_order_target::TargetDisk;
 use crate::run::plan::Plan;
-use crate::run::rate::Rate;
+use crate::run::rate::{Rate, RateLimits};
 use crate::run::settings::Settings;
 use crate::setup::options::{EngineChoice, Options, PEER_TIMEOUT, RETRY_FOR};
 use crate::setup::platform::Platform;
@@ -417,7 +417,7 @@ impl HostJob {
             ledger: self.ledger(events, is_full_told),
             block_host: self.remote_host.clone().map(|host| host as Arc<dyn BlockHost>),
             stop: Arc::clone(&self.stop),
-            rates: self.rates(),
+            limits: self.limits(),
             compressions: Default::default(),
             live: std::sync::Mutex::default(),
             numbers: AtomicU32::new(0),
@@ -507,9 +507,9 @@ impl HostJob {
         if self.target_disk.in_order.is_some() { plan.of_whole_files() } else { plan }
     }
 
-    fn rates(&self) -> Vec<Arc<Rate>> {
-        let own = |limit| Arc::new(Rate::new(limit, self.platform.clock.clone()));
-        self.options.tuning.bytes_per_second.map(own).into_iter().chain(self.shared_rate.clone()).collect()
+    fn limits(&self) -> RateLimits {
+        let own = |limit| Rate::new(limit, self.platform.clock.clone());
+        RateLimits::new(self.options.tuning.bytes_per_second.map(own), self.shared_rate.clone())
     }
 
     /// How many lanes the job begins with: one where blocks go in order or in a dry run, else as requested or usual.

@@ -228,9 +228,23 @@ impl<'run> Performer<'run> {
             return Ok(None);
         }
         self.submit();
-        match (self.take(), &mut self.connection) {
-            (None, Connection::Send(lane)) => lane.flush().map(|()| None),
-            (completed, _) => Ok(completed),
+        match self.take() {
+            None => self.flush_connection().map(|()| None),
+            completed => Ok(completed),
+        }
+    }
+
+    /// Submits what was posted, and sends what was put on the connection: before this thread sleeps.
+    pub fn flush(&mut self) -> Result<(), NetFault> {
+        self.submit();
+        self.flush_connection()
+    }
+
+    fn flush_connection(&mut self) -> Result<(), NetFault> {
+        match &mut self.connection {
+            Connection::None => Ok(()),
+            Connection::Receive(lane) => lane.flush(),
+            Connection::Send(lane) => lane.flush(),
         }
     }
 
@@ -239,6 +253,11 @@ impl<'run> Performer<'run> {
     pub fn may_receive(&mut self, side: PumpSide) -> bool {
         let Connection::Receive(lane) = &mut self.connection else { return false };
         lane.is_waiting() && (side == PumpSide::Source || lane.has_come())
+    }
+
+    /// Whether blocks that came from another host are being written.
+    pub fn writes_received(&self) -> bool {
+        matches!(self.connection, Connection::Receive(_)) && self.engine.in_flight() > 0
     }
 
     /// Submits what was posted, and waits for the next reply of the other host. The wait is charged to the source, other time

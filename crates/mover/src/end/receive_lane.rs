@@ -204,6 +204,11 @@ impl ReceiveLane {
         if self.unsent < SENT_TOGETHER.min(self.depth * 3 / 4) && self.channel.has_buffered() {
             return Ok(());
         }
+        self.flush()
+    }
+
+    /// Sends the requests that were put.
+    pub(super) fn flush(&mut self) -> Result<(), NetFault> {
         self.unsent = 0;
         self.channel.flush()
     }

@@ -81,5 +81,5 @@ impl Lane<'_> {
 /// Whether blocks are requested before they have slots: over a long path, unless a rate is to be kept, which sockets
 /// full of blocks would not.
 pub(super) fn reads_on(run: &MoverRun<'_>) -> bool {
-    run.rates.is_empty() && run.block_host.as_ref().is_some_and(|host| host.reads_on())
+    run.limits.is_empty() && run.block_host.as_ref().is_some_and(|host| host.reads_on())
 }

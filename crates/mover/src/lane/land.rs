@@ -175,16 +175,26 @@ impl Lane<'_> {
         finish::handle_fault(self.owner, &task, fault);
     }
 
-    /// Sleeps until the rate limits admit so many bytes.
+    /// Sleeps until the rate limits admit so many bytes. All that is ready is sent before: the other host goes on with it
+    /// meanwhile, and waits for its own limit, if it has one.
     pub(super) fn obey_rate(&mut self, bytes: u64) {
-        self.performer.submit();
-        let _stage = within(CpuStage::Waiting);
-        let start_ns = self.performer.now_ns();
-        let run = self.run;
-        // A session that is lost is not slept for.
-        let stopped = || run.is_stopping() || self.performer.is_cut();
-        run.rates.iter().for_each(|rate| rate.admit(bytes, &stopped));
-        self.performer.waits.rate_limit += self.performer.now_ns() - start_ns;
+        let (run, performer) = (self.run, &mut self.performer);
+        let mut flushed = Ok(());
+        run.limits.admit(bytes, &mut |clock, due_ns| {
+            flushed = performer.flush();
+            let _stage = within(CpuStage::Waiting);
+            let start_ns = performer.now_ns();
+            // A session that is lost is not slept for.
+            let is_lost = flushed.is_err();
+            let stopped = || is_lost || run.is_stopping() || performer.is_cut();
+            clock.sleep_until(due_ns, &stopped);
+            let goes_on = !stopped();
+            performer.waits.rate_limit += performer.now_ns() - start_ns;
+            goes_on
+        });
+        if let Err(fault) = flushed {
+            self.lose(&fault, ());
+        }
         self.tell_charged();
     }
 }

@@ -83,6 +83,8 @@ impl Lane<'_> {
             Ok(None) => {}
             Err(fault) => self.lose(&fault, ()),
         }
+        // A block is charged to a limit when it is written, and not when the next one has arrived.
+        let side = if self.limited && self.performer.writes_received() { PumpSide::Sink } else { side };
         if self.performer.may_receive(side) {
             self.receive();
             self.pump.raise_source_depth(self.performer.path_depth());

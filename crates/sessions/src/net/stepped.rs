@@ -8,6 +8,7 @@
 
 mod answers;
 mod as_read;
+mod limits;
 mod memory;
 mod mirrors;
 mod path;
@@ -40,9 +41,10 @@ use crate::net::server::served_connection::{self, ServedConnection};
 use crate::place::{Fill, Place, Remote};
 use crate::report::event::Event;
 use crate::report::{Report, RoundTrips};
+use crate::run::rate::Rate;
 use crate::setup::budget::Budget;
 use crate::setup::options::{EngineChoice, FollowLinks, Options, Selection, Sync, Update};
-use crate::setup::platform::Platform;
+use crate::setup::platform::{Clock, Platform};
 use crate::tree::Shared;
 
 use path::{ConnectionPairs, SteppedPath};
@@ -70,6 +72,8 @@ struct TwoHosts {
     null_bytes: Option<u64>,
     /// Ends what the side that writes does.
     stop: Arc<AtomicBool>,
+    /// The limit that the server of the two keeps to, in bytes per second.
+    server_limit: Option<u64>,
 }
 
 /// How a session went.
@@ -103,6 +107,7 @@ impl TwoHosts {
             is_one_host: false,
             null_bytes: None,
             stop: Arc::default(),
+            server_limit: None,
         }
     }
 
@@ -143,7 +148,14 @@ impl TwoHosts {
             Budget::of_client(None).share(),
             None,
         ));
-        let job = HostJob::copy(Vec::new(), Place::null()).options(self.options()).platform(self.platform());
+        // A server that is read keeps to its limit by a clock of its own: this side goes on while it sleeps.
+        let limit = self.server_limit.filter(|_| !is_caller);
+        let own_clock = limit.map(|_| SimClock::virtual_time());
+        let clock = own_clock.clone().unwrap_or_else(|| self.clock.clone());
+        let job = HostJob::copy(Vec::new(), Place::null())
+            .options(self.options())
+            .shared_rate(limit.map(|limit| server_rate(limit, &clock)))
+            .platform(Platform::stepped(clock));
         let job: &'static HostJob = Box::leak(Box::new(job));
         let shared: &'static Shared<'static> =
             Box::leak(Box::new(served_connection::shared(job, &handles).expect("nothing is asked of it")));
@@ -155,9 +167,12 @@ impl TwoHosts {
         }
         let mut is_over = false;
         go_on_meanwhile(move || !is_over && goes_on(&mut control, &mut is_over));
-        let count = AtomicUsize::new(0);
+        let (count, net) = (AtomicUsize::new(0), self.net.clone());
         let dial = move |purpose: Purpose| {
-            let [one, other] = connections()?;
+            net.second_ends_have(own_clock.clone().filter(|_| purpose == Purpose::Blocks));
+            let made = connections();
+            net.second_ends_have(None);
+            let [one, other] = made?;
             let index = count.fetch_add(1, Ordering::Relaxed);
             let mut served = ServedConnection::new(shared, purpose, index, other, Arc::clone(&handles));
             go_on_meanwhile(move || gives(&mut served));
@@ -235,6 +250,8 @@ impl TwoHosts {
         } else {
             HostJob::copy(places, target)
         };
+        let limit = self.server_limit.filter(|_| way == Direction::Push);
+        let job = job.shared_rate(limit.map(|limit| server_rate(limit, &self.clock)));
         let job =
             job.options(options).tells_files(false).remote_host(remote_host).stop(Arc::clone(&self.stop));
         let report = job.platform(self.platform()).run_reported(&|event| {
@@ -258,6 +275,11 @@ impl TwoHosts {
         let boot = self.is_one_host.then(datapump_files::disk::boot);
         PeerFacts { place: "far".into(), boot, round_trip_ns, requested: None, reads_on }
     }
+}
+
+/// The limit of a server, which its sessions share.
+fn server_rate(bytes_per_second: u64, clock: &SimClock) -> Arc<Rate> {
+    Arc::new(Rate::new(bytes_per_second, Clock::Sim(clock.clone())))
 }
 
 /// The report is told, and the other side agrees.

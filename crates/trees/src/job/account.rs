@@ -175,6 +175,9 @@ impl Account<'_> {
     fn verdict(&self) -> (LimitedBy, LimitedDetail) {
         let (limited_by, mut detail) = verdict(&self.evidence());
         detail = self.with_limit(limited_by, detail);
+        if detail.why == Why::RateLimit && self.shared.limits.is_shared_lower() {
+            detail.why = Why::ServerLimit;
+        }
         if self.shared.remote_host.is_some() && has_a_cause_behind(limited_by, detail.why) {
             // For whoever finds out what is behind that wait.
             detail.setting = window_setting(&host_settings("", None));
@@ -277,7 +280,7 @@ impl Account<'_> {
 
 /// Whether a wait for data of another host says nothing yet of their cause: a rate limit is that of this side.
 fn has_a_cause_behind(limited_by: LimitedBy, why: Why) -> bool {
-    limited_by == LimitedBy::Source && why != Why::RateLimit
+    limited_by == LimitedBy::Source && !why.is_rate_limit()
 }
 
 /// What bounds the TCP windows of a host that receives.
@@ -369,6 +372,7 @@ mod tests {
         for (limited_by, why, has) in [
             (LimitedBy::Source, Why::Device, true),
             (LimitedBy::Source, Why::RateLimit, false),
+            (LimitedBy::Source, Why::ServerLimit, false),
             (LimitedBy::Sink, Why::Device, false),
         ] {
             assert_eq!(has_a_cause_behind(limited_by, why), has, "{limited_by:?} {why}");
