@@ -127,6 +127,8 @@ fn a_limit_of_the_server_is_named_as_the_servers() {
         (&[][..], "served/from", &*to, "Bottleneck: the rate limit of the server, "),
         (&[], &there, "back", "Bottleneck: the rate limit of the server, "),
         (&["--bwlimit=40MB"], "served/from", &to, "Raise --bwlimit of \"pump serve\" there."),
+        (&["--bwlimit=3MB"], "served/from", &to, "Raise --bwlimit of \"pump serve\" there."),
+        (&["--bwlimit=3MB"], &there, "back", "Raise --bwlimit of \"pump serve\" there."),
         (&["--bwlimit=1MB"], "served/from", &to, "Throttled by --bwlimit."),
         (&["--bwlimit=1MB"], &there, "back", "Throttled by --bwlimit."),
     ] {

@@ -255,8 +255,9 @@ impl RemoteCopy {
             (report, why_lost(talked, dialled))
         });
         let cpu = cpu_since(cpu);
-        let limit = self.options.tuning.bytes_per_second;
-        let report = report.map(|report| pushed(&session, with_places(report, remote), gave, cpu, limit));
+        let is_limited = self.options.tuning.bytes_per_second.is_some();
+        let report =
+            report.map(|report| pushed(&session, with_places(report, remote), gave, cpu, is_limited));
         talked
             .and_then(|()| self.check_not_stopped(report))
             .map_err(|fault| fault.problem(&remote.to_string()))
@@ -320,7 +321,7 @@ impl RemoteCopy {
         let (place, reads_on) = (remote.host.to_string(), session.reads_on);
         let peer = PeerFacts { place, boot, round_trip_ns, requested: Some(request), reads_on };
         let remote_host = RemoteHost::new(peer, session.cancel.clone(), pools, share, owners);
-        let limit = self.options.tuning.bytes_per_second;
+        let is_limited = self.options.tuning.bytes_per_second.is_some();
         let lanes = self.options.tuning.lanes.unwrap_or(session.lanes).min(session.lanes);
         let (lanes_at_first, lanes_max) = session.lane_range.map(|it| (it.at_first, it.most)).unzip();
         let verifies = self.options.durability.verify;
@@ -360,7 +361,7 @@ impl RemoteCopy {
                 let bill = bill_of_hosts(&report, &gave);
                 Report { exit_status: Status::Lost as i32, bill, ..report }
             }
-            _ => pulled(&session, report, &gave, limit),
+            _ => pulled(&session, report, &gave, is_limited),
         })
     }
 }
@@ -385,23 +386,17 @@ fn why_lost(
 }
 
 /// The report of this side, which wrote, with what the other one gave and paid.
-fn pulled(session: &ClientSession, report: Report, gave: &SenderStats, limit: Option<u64>) -> Report {
-    let report = seen_by_client(merge_reports(report, gave), "sender", limit);
+fn pulled(session: &ClientSession, report: Report, gave: &SenderStats, is_limited: bool) -> Report {
+    let report = seen_by_client(merge_reports(report, gave), "sender", is_limited);
     let peer_cpu = gave.user_ns.zip(gave.system_ns);
     let cpu_remote = peer_cpu.map(|(user_ns, system_ns)| Cpu { user_ns, system_ns });
     session.with_round_trips(Report { cpu_remote, ..report })
 }
 
 /// The report of the side that writes, with what this one gave and paid, also before anything was requested.
-fn pushed(
-    session: &ClientSession,
-    report: Report,
-    gave: SenderStats,
-    cpu: Cpu,
-    limit: Option<u64>,
-) -> Report {
+fn pushed(session: &ClientSession, report: Report, gave: SenderStats, cpu: Cpu, is_limited: bool) -> Report {
     let gave = SenderStats { user_ns: Some(cpu.user_ns), system_ns: Some(cpu.system_ns), ..gave };
-    let report = seen_by_client(merge_reports(report, &gave), "receiver", limit);
+    let report = seen_by_client(merge_reports(report, &gave), "receiver", is_limited);
     session.with_round_trips(Report { cpu_remote: Some(report.cpu), cpu, ..report })
 }
 

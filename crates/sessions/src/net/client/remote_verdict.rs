@@ -35,9 +35,6 @@ const ANSWERS_FRACTION: f64 = 0.5;
 const NAMES_FRACTION: f64 = 0.25;
 /// Waits of the sender for the clock of a file system that take this part of the time are what the receiver waits for.
 const CLOCK_FRACTION: f64 = 0.5;
-/// The client's own limit is the cause where it explains this part of the time: a push waits for both limits in turns, at
-/// 1 MB/s of its own and 2 MB/s of the server for a third longer.
-const OWN_FRACTION: f64 = 0.7;
 /// A path that holds this part of what is asked for at a time would take more.
 const ASKED_FRACTION: f64 = 0.8;
 
@@ -50,8 +47,12 @@ pub(crate) fn merge_reports(mut report: Report, given: &SenderStats) -> Report {
         add_sender_facts(network, given);
         network.filling_depth = filling_depth(network, request_bytes);
     }
-    if report.limited_by == LimitedBy::Source && report.limited_detail.why != Why::RateLimit {
-        (report.limited_by, report.limited_detail) = find_cause(&report, given);
+    if report.limited_by == LimitedBy::Source {
+        let is_limited = report.limited_detail.why.is_rate_limit();
+        let cause = if is_limited { lower_limit(&report, given) } else { Some(find_cause(&report, given)) };
+        if let Some(cause) = cause {
+            (report.limited_by, report.limited_detail) = cause;
+        }
     }
     if report.limited_by == LimitedBy::Metadata {
         if let Some(cause) = quota_cause(&report, given) {
@@ -153,14 +154,34 @@ fn computing(hashing_ns: u64, sealing_ns: u64, cpu_ns: u64) -> Why {
     }
 }
 
+/// The limit of the sender, where one holds back the receiver, too, and it is the lower one: that holds its side back for
+/// longer. A sender that is held back is a server: the limit of a client is kept to by the side that writes.
+fn lower_limit(report: &Report, given: &SenderStats) -> Option<(LimitedBy, LimitedDetail)> {
+    let (held_ns, of_ns) = given.rate_wait_ns.zip(given.lanes_ns)?;
+    let LimitedDetail { waited_ns, of_ns: own_of_ns, .. } = report.limited_detail;
+    let product = |one: u64, other: u64| u128::from(one) * u128::from(other);
+    let is_lower = product(held_ns, own_of_ns) > product(waited_ns, of_ns);
+    is_lower.then(|| of_sender(given, LimitedBy::Source, "send", Why::ServerLimit, held_ns))
+}
+
+/// A cause at the sender, and the time of its lanes behind it.
+fn of_sender(
+    given: &SenderStats,
+    limit: LimitedBy,
+    stage: &str,
+    why: Why,
+    waited_ns: u64,
+) -> (LimitedBy, LimitedDetail) {
+    let of_ns = given.lanes_ns.unwrap_or(0);
+    // An older version reads for digests in more threads than it counts.
+    let detail = LimitedDetail::here(stage, why, waited_ns.min(of_ns), of_ns);
+    (limit, LimitedDetail { host: "sender".into(), ..detail })
+}
+
 /// What limited the sender, where the receiver waited for it.
 fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail) {
     let of_ns = given.lanes_ns.unwrap_or(0);
-    let sender = |limit, stage: &str, why: Why, waited_ns: u64| {
-        // An older version reads for digests in more threads than it counts.
-        let detail = LimitedDetail::here(stage, why, waited_ns.min(of_ns), of_ns);
-        (limit, LimitedDetail { host: "sender".into(), ..detail })
-    };
+    let sender = |limit, stage: &str, why, waited_ns| of_sender(given, limit, stage, why, waited_ns);
     if waits_for_answers(report) {
         return of_path(Why::RoundTrips, "sender", report);
     }
@@ -199,7 +220,7 @@ fn find_cause(report: &Report, given: &SenderStats) -> (LimitedBy, LimitedDetail
             let (limit, detail) = sender(LimitedBy::Source, "read", disk_reason(report, given), ns);
             (limit, with_read_limit(detail, given))
         }
-        ns if ns == held => sender(LimitedBy::Source, "send", Why::RateLimit, ns),
+        ns if ns == held => sender(LimitedBy::Source, "send", Why::ServerLimit, ns),
         ns if ns == computed && !is_shared => sender(LimitedBy::Cpu, "compute", computes, ns),
         ns if ns == computed || ns == not_scheduled => {
             sender(LimitedBy::Cpu, "compute", Why::NotScheduled, not_scheduled)
@@ -311,35 +332,16 @@ fn waits_for_answers(report: &Report) -> bool {
     trips as f64 * way_us as f64 * 1e3 >= ANSWERS_FRACTION * report.elapsed_ns.max(1) as f64
 }
 
-/// Adds what only the client knows: which side is the peer, where two wait for each other, and its own limit of the rate. The
-/// side that writes keeps to the client's limit, and a server to its own as well: a wait that the client's does not explain is
-/// the server's. The side that reads keeps to its server's limit alone.
-pub(crate) fn seen_by_client(mut report: Report, peer: &str, own_limit: Option<u64>) -> Report {
-    let explains = |limit| held_by_limit_ns(&report, limit) >= OWN_FRACTION * held_ns(&report);
-    let is_own = match (report.limited_detail.host.as_str(), peer) {
-        ("receiver", "sender") => true,
-        ("receiver", _) => own_limit.is_some_and(explains),
-        _ => false,
-    };
-    let detail = &mut report.limited_detail;
-    match detail.why {
-        Why::RateLimit if !is_own => detail.why = Why::ServerLimit,
-        Why::Peer => detail.host = peer.into(),
-        _ => {}
+/// What only the client knows: which side is the peer, where two wait for each other, and whether it set a limit of the
+/// rate. A server of an older version does not say that a limit is its own.
+pub(crate) fn seen_by_client(mut report: Report, peer: &str, has_own_limit: bool) -> Report {
+    if report.limited_detail.why == Why::RateLimit && !has_own_limit {
+        report.limited_detail.why = Why::ServerLimit;
+    }
+    if report.limited_detail.why == Why::Peer {
+        report.limited_detail.host = peer.into();
     }
     report
-}
-
-/// The longest that a limit of so many bytes per second holds a lane back: one that waits for two limits waits longer.
-fn held_by_limit_ns(report: &Report, limit: u64) -> f64 {
-    report.bytes_moved as f64 * 1e9 / limit.max(1) as f64
-}
-
-/// How long limits held a lane back.
-fn held_ns(report: &Report) -> f64 {
-    let LimitedDetail { waited_ns, of_ns, .. } = report.limited_detail;
-    let of_elapsed = report.elapsed_ns as f64 * waited_ns as f64 / of_ns.max(1) as f64;
-    of_elapsed.min(waited_ns as f64)
 }
 
 /// Whether the way there and back, once for all that is asked for at a time, takes a notable part of the time; if not,

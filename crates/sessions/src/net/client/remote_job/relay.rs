@@ -105,7 +105,8 @@ impl RemoteCopy {
             };
             let counted = report.map(|report| {
                 let report = merge_reports(with_places(report, to), &gave);
-                let report = seen_by_client(report, "receiver", self.options.tuning.bytes_per_second);
+                let is_limited = self.options.tuning.bytes_per_second.is_some();
+                let report = seen_by_client(report, "receiver", is_limited);
                 writing.with_round_trips(Report { cpu_remote: Some(report.cpu), ..report })
             });
             Ok((counted, talked))

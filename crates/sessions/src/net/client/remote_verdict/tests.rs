@@ -65,7 +65,7 @@ fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
         ([20, 20, 600, 200, 0, 800], path(900, 0, 0), "cpu", "sender", "compute", "hashing"),
         ([20, 20, 200, 600, 0, 950], path(900, 0, 0), "cpu", "sender", "compute", "encryption"),
         ([20, 700, 100, 100, 0, 900], path(900, 0, 0), "cpu", "sender", "compute", "copying"),
-        ([20, 10, 20, 20, 900, 60], path(900, 0, 0), "source", "sender", "send", "rate limit"),
+        ([20, 10, 20, 20, 900, 60], path(900, 0, 0), "source", "sender", "send", "rate limit of the server"),
         ([20, 900, 20, 20, 0, 60], path(950, 900, 0), "network", "receiver", "network", "receive window"),
         ([20, 900, 20, 20, 0, 60], path(950, 10, 900), "network", "sender", "network", "send buffer"),
         ([20, 900, 20, 20, 0, 60], path(950, 10, 10), "network", "sender", "network", "congestion window"),
@@ -114,39 +114,38 @@ fn a_wait_for_the_clock_of_a_file_system_is_no_peer() {
     assert_eq!(merge_reports(waiting(), &busy).limited_by, LimitedBy::Source, "its disk");
 }
 
-/// 100 MB in a second: the client's own limit explains the wait, or the server has one, which is the one that was held.
-#[test]
-fn a_limit_of_the_server_is_not_the_clients() {
-    let idle = given([20, 10, 20, 20, 0, 60], path(50, 0, 0));
-    let read_limit = given([20, 10, 20, 20, 900, 60], path(900, 0, 0));
-    let written = || {
-        let LimitedDetail { waited_ns, of_ns, .. } = waiting().limited_detail;
-        Report { limited_detail: LimitedDetail::here("read", Why::RateLimit, waited_ns, of_ns), ..waiting() }
-    };
-    let (low, high) = (Some(100_000_000), Some(200_000_000));
-    for (what, report, given, peer, own_limit, host, why) in [
-        ("a push", written(), &idle, "receiver", None, "receiver", Why::ServerLimit),
-        ("a push, the client's", written(), &idle, "receiver", low, "receiver", Why::RateLimit),
-        ("a push, the server's is lower", written(), &idle, "receiver", high, "receiver", Why::ServerLimit),
-        ("a pull", waiting(), &read_limit, "sender", None, "sender", Why::ServerLimit),
-        ("a pull, both", waiting(), &read_limit, "sender", low, "sender", Why::ServerLimit),
-        ("a pull, the client's", written(), &idle, "sender", high, "receiver", Why::RateLimit),
-        (
-            "two servers, that which reads",
-            waiting(),
-            &read_limit,
-            "receiver",
-            low,
-            "sender",
-            Why::ServerLimit,
-        ),
-    ] {
-        let seen = seen_by_client(merge_reports(report, given), peer, own_limit);
-        let LimitedDetail { host: got_host, why: got, .. } = &seen.limited_detail;
-        assert_eq!((got_host.as_str(), *got), (host, why), "{what}");
+/// A writer of one lane that a limit held back for so many of 1000 ms.
+fn held_back(why: Why, ms: u64) -> Report {
+    let ns = ms * 1_000_000;
+    Report {
+        limited_detail: LimitedDetail::here("read", why, ns, 1_000_000_000),
+        waits_ns: Waits { rate_limit: ns, ..Waits::default() },
+        ..waiting()
     }
-    let stopped = merge_reports(waiting(), &idle);
-    assert_eq!(seen_by_client(stopped, "sender", None).limited_detail.host, "sender");
+}
+
+/// Of limits of both sides the lower one holds its side back for longer. It is named, with the host that it is set at.
+#[test]
+fn the_lower_of_two_limits_is_named_with_its_host() {
+    use Why::{RateLimit, ServerLimit};
+    let held = |ms| given([20, 10, 20, 20, ms, 60], path(900, 0, 0));
+    for (what, report, held_ms, has_own, host, why) in [
+        ("a pull from a server with one", waiting(), 900, false, "sender", ServerLimit),
+        ("and the client has a higher one", held_back(RateLimit, 600), 900, true, "sender", ServerLimit),
+        ("or a lower one", held_back(RateLimit, 900), 600, true, "receiver", RateLimit),
+        ("a push to a server with one", held_back(ServerLimit, 900), 0, false, "receiver", ServerLimit),
+        ("and the client has a higher one", held_back(ServerLimit, 900), 0, true, "receiver", ServerLimit),
+        ("or a lower one", held_back(RateLimit, 900), 0, true, "receiver", RateLimit),
+        ("a server of an older version", held_back(RateLimit, 900), 0, false, "receiver", ServerLimit),
+        ("from one server to another", held_back(ServerLimit, 600), 900, false, "sender", ServerLimit),
+        ("and that has the lower one", held_back(ServerLimit, 900), 600, false, "receiver", ServerLimit),
+    ] {
+        let seen = seen_by_client(merge_reports(report, &held(held_ms)), "receiver", has_own);
+        let LimitedDetail { host: got_host, why: got, .. } = &seen.limited_detail;
+        assert_eq!((seen.limited_by, got_host.as_str(), *got), (LimitedBy::Source, host, why), "{what}");
+    }
+    let stopped = merge_reports(waiting(), &given([20, 10, 20, 20, 0, 60], path(50, 0, 0)));
+    assert_eq!(seen_by_client(stopped, "sender", false).limited_detail.host, "sender");
 }
 
 /// A sender without a CPU waits wherever it is: its times say nothing of its disk or of the path.
