@@ -426,15 +426,17 @@ fn may_destroy(_: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
 }
 
 /// Empty: **remove** it. With `--delete` the name **waits** for the end of deletion; a file is copied before, but for its
-/// name. Else, and where the folder stays: **refuse**. rsync: the same without `--delete`, and removes it at once with it,
-/// protected names too (T); cp refuses (T).
+/// name. One with several names **waits** for the end of all trees before that: another of its names is the first. Else, and
+/// where the folder stays: **refuse**. rsync: the same without `--delete`, and removes it at once with it, protected names
+/// too (T); cp refuses (T).
 fn replaces_folder(flags: &NameOptions, facts: &KnownFacts) -> RuleAnswer {
     if facts.existing()?.is_none_or(|existing| existing.kind != FileKind::Folder) {
         return NEXT;
     }
     let may_be_first = flags.delete && facts.kind()? == FileKind::Regular;
     if may_be_first && facts.is_copied_first.ok_or(NameFact::CopiedFirst)? {
-        return NEXT;
+        let waits = facts.source()?.links > 1 && !facts.have_trees_ended;
+        return if waits { perform(NameAction::Wait(Awaited::EndOfTrees)) } else { NEXT };
     }
     perform(match facts.folder_in_place.ok_or(NameFact::FolderInPlace)? {
         FolderInPlace::Empty => NameAction::RemoveFolder,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 mod deletion;
+mod several_names;
 
 use super::action::{Awaited, LeaveReason, NameAction, RefuseReason, SkipReason};
 use super::facts::{

@@ -75,6 +75,11 @@ fn of_blocks(stage: &TwoHosts) -> Options {
 fn ends_well(stage: &TwoHosts, way: Direction, target: &str, options: Options, row: &str) {
     let outcome = stage.copy(way, ("from", target), options);
     assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{row}");
+    is_one_file(stage, target, row);
+}
+
+/// All is there, with all names of one file.
+fn is_one_file(stage: &TwoHosts, target: &str, row: &str) {
     same(&stage.path("from"), &stage.path(target), row);
     let links = fs::metadata(stage.path(target).join("a")).expect("it is there").nlink();
     assert_eq!(links, NAMES as u64, "{row}");
@@ -165,11 +170,12 @@ fn names_of_a_file_that_changes_meanwhile_are_dealt_with_again() {
     assert!(changed > 1, "{changed} saw the change");
 }
 
-/// A first name in whose place a folder is ends behind all others: names without room cannot wait for it.
+/// A name in whose place a folder is ends behind all others: another one is the first, for which those without room wait.
 #[test]
-fn names_are_refused_where_all_else_is_done() {
+fn names_do_not_wait_for_one_that_a_folder_keeps_out() {
     for way in [Direction::Pull, Direction::Push] {
-        let mut stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
+        // Enough to find out what is to be deleted, and too little for all names besides.
+        let stage = TwoHosts { memory_bytes: 23 << 18, ..TwoHosts::new() };
         make_names_of_a_file(&stage);
         fs::create_dir_all(stage.path("to/a/full")).expect("room");
         // In the order of names the first is in the root.
@@ -177,12 +183,29 @@ fn names_are_refused_where_all_else_is_done() {
             it.deletion.delete = true;
             it.reporting.changes = true;
         });
-        let outcome = stage.copy(way, ("from", "to"), options.clone());
+        ends_well(&stage, way, "to", options, &format!("{way:?}"));
+    }
+}
+
+/// Where no name waits nothing gives memory back: first names of files that have others elsewhere are refused.
+#[test]
+fn first_names_are_refused_where_none_can_give_memory_back() {
+    const FILES: usize = 4000;
+    for way in [Direction::Pull, Direction::Push] {
+        let mut stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
+        ["from", "elsewhere"].iter().for_each(|name| fs::create_dir(stage.path(name)).expect("room"));
+        for number in 0..FILES {
+            let file = stage.path("from").join(number.to_string());
+            fs::write(&file, "").expect("room");
+            fs::hard_link(file, stage.path("elsewhere").join(number.to_string())).expect("one file system");
+        }
+        let outcome = stage.copy(way, ("from", "to"), stage.options());
         let refused =
             outcome.said.iter().filter(|problem| problem.contains("may not hold more memory")).count();
-        assert!(refused > 0 && refused < NAMES / 2, "{way:?}: {refused} were refused");
+        assert!(refused > 0 && refused < FILES, "{way:?}: {refused} were refused");
         assert_ne!(outcome.report.exit_status, 0, "{way:?}");
         stage.memory_bytes = ENOUGH;
-        ends_well(&stage, way, "to", options, &format!("{way:?}"));
+        let outcome = stage.copy(way, ("from", "to"), stage.options());
+        assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{way:?}");
     }
 }
