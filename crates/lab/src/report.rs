@@ -5,7 +5,6 @@
 
 pub(crate) mod bill;
 pub(crate) mod figures;
-mod results;
 pub(crate) mod summary;
 pub(crate) mod table;
 

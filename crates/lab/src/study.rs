@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 mod cells;
 mod check;
-mod complaint;
 mod distance;
 mod level;
 pub(crate) mod results;

@@ -3,6 +3,8 @@
 //! Everything is computed from rows, and the same rows give the same figures. Must not know: how runs are made, how
 //! figures are printed.
 
+pub(super) mod results;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +15,9 @@ use crate::judge::compare::{ALPHA, ComparedPairs, Judged, MeasuredRun};
 use crate::judge::drift::Drift;
 use crate::judge::stages::{StagePair, stage_pairs};
 use crate::judge::stats::{self, ComparisonVerdict, Interval};
-use crate::report::results::{CellRun, results_of, runs_of};
 use crate::row::{DisturbedRows, Row, SessionRound, explained_words, name_sessions};
 use crate::study::{Better, COMMAND, CONTROL, Level, StudyResult};
+use results::{CellRun, results_of, runs_of};
 
 /// Intervals are resampled with this seed, so that the same rows always give the same figures.
 const SEED: u64 = 1;

@@ -366,7 +366,7 @@ note: cp 1GiB: failed runs: 1 io (exit status: 1)
             let Some(summary) = summary.studies.iter().find(|it| it.study == study.name) else { continue };
             let head = summary.rows().remove(0);
             let json = serde_json::to_value(summary).expect("JSON");
-            for result in crate::report::results::declared_by(study.text) {
+            for result in crate::report::summary::results::declared_by(study.text) {
                 let column = figures::head(&result.label, &result.unit);
                 assert!(head.contains(&column), "{}: {column}: {head:?}", study.name);
                 let cells = json["cells"].as_array().expect("cells");

@@ -2,13 +2,16 @@
 //!
 //! Must not know: whether the levels make sense.
 
+mod complaint;
+
 use std::collections::BTreeMap;
 
 use datapump::units::parse_duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::complaint::complaint;
+use complaint::complaint;
+
 use super::distance::NONE;
 use super::{
     COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, StopRule, Study,

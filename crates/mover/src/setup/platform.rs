@@ -149,7 +149,7 @@ impl Platform {
         if self.is_simulated() { BusyCpus::default() } else { BusyCpus::begin() }
     }
 
-    /// What is read from storage from now on. In a simulated world nothing is.
+    /// A count of what is read from storage from now on: nothing in a simulated world.
     pub fn storage_reads(&self) -> StorageReads {
         if self.is_simulated() { StorageReads::default() } else { StorageReads::begin() }
     }

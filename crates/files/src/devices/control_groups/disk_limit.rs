@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(words, [format!("1.00 MiB/s and 7 requests/s, {}", new.display())]);
     }
 
-    /// Whoever may make groups names them.
+    /// The name is given by anybody who may make groups.
     #[test]
     fn the_name_of_a_group_moves_no_cursor() {
         let limit = DiskLimit {

@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Whoever may make groups names them.
+    /// The name is given by anybody who may make groups.
     #[test]
     fn the_name_of_a_group_moves_no_cursor() {
         let limit = MemoryLimit { bytes: 4096, file: "/sys/fs/cgroup/a\u{1b}[2J/memory.max".into() };

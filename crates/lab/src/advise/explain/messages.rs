@@ -391,7 +391,7 @@ mod tests {
         }
     }
 
-    /// What is in no hole was moved, now or by an earlier run, or is shared.
+    /// Data in no hole was moved, now or by an earlier run, or is shared.
     #[test]
     fn a_source_with_holes_is_called_one() {
         let file = case(Place::Path("file".into()), Sync::End);

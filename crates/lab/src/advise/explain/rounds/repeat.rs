@@ -23,7 +23,8 @@ const LITTLE_BYTES: u64 = 16 << 20;
 /// Removing a smaller file needs no wait for its discards.
 const WAITED_BYTES: u64 = 16 << 20;
 /// A repetition that takes less than half of the time of a copy of 0.1 s or more is of another source: what that read from a
-/// disk is in memory by then, and at another host nothing here takes it out. 24 MiB from a disk of 8 MiB/s took 2 s, and 50 ms again.
+/// disk is in memory by then, and at another host nothing here takes it out. 24 MiB from a disk of 8 MiB/s took 2 s, and
+/// 50 ms again.
 const ALIKE_FRACTION: f64 = 0.5;
 const ALIKE_FROM_NS: u64 = 100_000_000;
 /// With what it takes between two of them.

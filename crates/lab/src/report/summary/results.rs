@@ -34,7 +34,7 @@ pub(super) fn results_of(name: &str, rows: &[&Row]) -> Vec<StudyResult> {
 }
 
 /// The results that a study's text declares. A text of an older version may be none of this one.
-pub(super) fn declared_by(text: &str) -> Vec<StudyResult> {
+pub(in crate::report) fn declared_by(text: &str) -> Vec<StudyResult> {
     let study = Study::parse("the rows' study", text, &Changes::default());
     study.map_or(Vec::new(), |study| study.results)
 }
