@@ -37,10 +37,10 @@ pub fn of_unit(value: f64, unit: &str) -> String {
     }
 }
 
-/// The head of a column of such values: its label, and the unit that the values lack.
+/// The head of a column of such values: its label, and the unit that the values lack. A count has the unit 1.
 pub fn head(label: &str, unit: &str) -> String {
     match unit {
-        "ns" | "bytes" => label.into(),
+        "ns" | "bytes" | "1" => label.into(),
         "bytes/s" => format!("{label}, MB/s"),
         _ => format!("{label}, {unit}"),
     }
@@ -82,6 +82,7 @@ mod tests {
             (2048.0, "bytes", "2.0 KiB", "x"),
             (2.5e8, "bytes/s", "250", "x, MB/s"),
             (0.5, "ns/byte", "0.500", "x, ns/byte"),
+            (7.0, "1", "7.00", "x"),
         ] {
             assert_eq!((of_unit(value, unit).as_str(), head("x", unit).as_str()), (words, head_words));
         }

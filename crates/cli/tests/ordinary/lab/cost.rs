@@ -156,14 +156,14 @@ fn disturbed_runs_are_in_no_verdict_and_no_fit_unless_they_are_kept() {
     write_disturbed_rows(&home);
     let first = |run: &Outcome| schema::checked(&run.out).remove(0);
     for (flag, fitted, pairs, counted) in [
-        ("", 45, 9, json!({ "pace": 10, "soaker": 0, "kept": false })),
-        (" --keep-disturbed", 50, 10, json!({ "pace": 10, "soaker": 0, "kept": true })),
+        ("", 45, 9, json!({ "pace": 10, "stolen": 0, "soaker": 0, "kept": false })),
+        (" --keep-disturbed", 50, 10, json!({ "pace": 10, "stolen": 0, "soaker": 0, "kept": true })),
     ] {
         let fit = pump(&home, &format!("lab fit disturbed.jsonl --json{flag}"));
         assert_eq!(first(&fit)["points"], fitted, "{fit:?}");
         let events = schema::checked(&fit.out);
         let event = events.iter().find(|event| event["event"] == "disturbed").expect("it is reported");
-        assert!(["pace", "soaker", "kept"].iter().all(|name| event[name] == counted[name]), "{event}");
+        assert!(["pace", "stolen", "soaker", "kept"].iter().all(|name| event[name] == counted[name]), "{event}");
         let compared =
             first(&pump(&home, &format!("lab compare disturbed.jsonl disturbed.jsonl --json{flag}")));
         assert_eq!(compared["cells"][0]["pairs"], pairs, "{compared}");

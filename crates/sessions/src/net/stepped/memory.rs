@@ -99,28 +99,6 @@ fn names_of_a_file_under_way_wait_within_the_budget() {
     }
 }
 
-/// A name that was deferred has said nothing before it is met again.
-#[test]
-fn names_that_wait_for_memory_are_reported_once() {
-    for way in [Direction::Pull, Direction::Push] {
-        let stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
-        make_names_of_a_file(&stage);
-        ends_well(&stage, way, "to", of_blocks(&stage), &format!("{way:?}"));
-        fs::remove_file(stage.path("to/a")).expect("it was copied");
-        let options = of_blocks(&stage).with(|it| {
-            it.reporting.changes = true;
-            it.reporting.notes = true;
-        });
-        let outcome = stage.copy(way, ("from", "to"), options);
-        let mut notes: Vec<_> = outcome.said.iter().filter(|it| it.contains("not changed")).collect();
-        let count = notes.len();
-        notes.sort();
-        notes.dedup();
-        // Of all but the first, and of the name that is dealt with last.
-        assert_eq!((outcome.report.exit_status, notes.len(), count), (0, NAMES, NAMES), "{way:?}");
-    }
-}
-
 /// Whenever it is stopped, or the net is cut, it ends, and the same command completes it.
 #[test]
 fn names_without_room_are_no_obstacle_to_an_end() {
@@ -184,6 +162,62 @@ fn names_do_not_wait_for_one_that_a_folder_keeps_out() {
             it.reporting.changes = true;
         });
         ends_well(&stage, way, "to", options, &format!("{way:?}"));
+    }
+}
+
+/// A name that is put back is reported once, whether its content was compared or not.
+#[test]
+fn names_that_exist_and_are_put_back_are_reported_once() {
+    use Direction::{Pull, Push};
+    for (way, checksum) in [(Pull, false), (Push, false), (Pull, true), (Push, true)] {
+        let stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
+        make_names_of_a_file(&stage);
+        let row = format!("{way:?} {checksum}");
+        ends_well(&stage, way, "to", of_blocks(&stage), &row);
+        fs::remove_file(stage.path("to/a")).expect("it was copied");
+        // In the order of names it is the first.
+        let options = of_blocks(&stage).with(|it| {
+            it.comparison.checksum = checksum;
+            it.reporting.changes = true;
+            it.reporting.notes = true;
+        });
+        let mut outcome = stage.copy(way, ("from", "to"), options);
+        outcome.said.sort();
+        let once = outcome.said.chunk_by(|one, other| one == other).all(|same| same.len() == 1);
+        assert!(once && outcome.said.len() >= NAMES - 1, "{row}: {:?}", outcome.said);
+        assert_eq!(outcome.report.exit_status, 0, "{row}");
+        is_one_file(&stage, "to", &row);
+    }
+}
+
+/// Files that exist and whose content is compared, while names of another file take the memory.
+#[test]
+fn files_that_are_found_equal_wait_for_memory_within_the_budget() {
+    // The more names wait, the less is free for longer ones; where nothing is, they wait in turn.
+    for names in (500..1500).step_by(100) {
+        let stage = TwoHosts { memory_bytes: SMALL, ..TwoHosts::new() };
+        let (root, long) = (stage.path("from"), "equal".repeat(45));
+        for name in ["from/0-equal", "from/1-names", "to/0-equal"] {
+            fs::create_dir_all(stage.path(name)).expect("room");
+        }
+        // Each is two files at the target, and one at the source.
+        let equal = |root: &str, at| stage.path(root).join(format!("0-equal/{long}-{at}"));
+        write_source(&equal("from", 0), &noise(20_000));
+        fs::hard_link(equal("from", 0), equal("from", 1)).expect("one file system");
+        [0, 1].iter().for_each(|at| write_source(&equal("to", *at), &noise(20_000)));
+        let name = |number: usize| root.join(format!("1-names/name-{number}"));
+        write_source(&name(0), &noise(30_000));
+        for number in 1..names {
+            fs::hard_link(name(0), name(number)).expect("one file system");
+        }
+        let options = stage.options().with(|it| {
+            it.tuning.request_bytes = Some(4096);
+            it.comparison.checksum = true;
+            it.reporting.changes = true;
+        });
+        let outcome = stage.copy(Direction::Pull, ("from", "to"), options);
+        assert_eq!((outcome.report.exit_status, &outcome.said[..]), (0, &[][..]), "{names}");
+        same(&root, &stage.path("to"), &format!("{names}"));
     }
 }
 
