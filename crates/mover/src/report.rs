@@ -157,7 +157,7 @@ pub struct Latencies {
 /// Bytes of a file that earlier runs may have had, and that no journal records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unrecorded {
-    /// Of all earlier runs.
+    /// Bytes of all earlier runs.
     pub arrived_bytes: u64,
     /// Those that are counted in `bytes_moved_twice`.
     pub again_bytes: u64,

@@ -203,7 +203,7 @@ mod tests {
         assert!(journal.is_of_use());
         assert_eq!(read().doubt_bytes(), 1 << 20, "a kill leaves any number of bytes unrecorded");
         assert_eq!(journal.leave(), Ok(()));
-        // Of another lane, behind the last sync.
+        // Another lane's, behind the last sync.
         assert_eq!(journal.landed(Block { file: 0, at: 8192, len: 1024 }), Ok(()));
         drop(journal);
         assert_eq!((told(), read().doubt_bytes()), (vec![(0, 8192)], 1024 + 4096));

@@ -41,7 +41,7 @@ pub enum OneOfMany {
     Greatest,
 }
 
-/// A result as it stands in a study. With its name alone it is the usual one of that name.
+/// A result as it is written in a study. With its name alone it is the usual one of that name.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyResult {
@@ -98,7 +98,7 @@ pub(super) fn check(study: &Study) -> Result<(), StudyError> {
     for (at, result) in study.results.iter().enumerate() {
         let key = format!("results.{}", result.name);
         if study.results[..at].iter().any(|other| other.name == result.name) {
-            return Err(study.error(key, "it stands there twice; write each name once"));
+            return Err(study.error(key, "it is there twice; write each name once"));
         }
         let is_letter =
             |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';

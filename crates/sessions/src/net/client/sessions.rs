@@ -127,7 +127,7 @@ fn count_existing_once(report: Report, before: &Report, earlier: u64) -> Report 
 /// This report with each byte counted once that may have been moved twice. A journal says how many arrived in all earlier
 /// runs: what the sessions before have reported of a file is among them.
 fn count_unrecorded_once(mut report: Report, before: &Report) -> Report {
-    // Of several files a session that was cut may have moved less in all than of each.
+    // A session of several files that was cut may have moved less in all than of each.
     if [&report, before].into_iter().any(|it| it.bytes_moved_twice < again_bytes(it)) {
         return report;
     }

@@ -64,7 +64,7 @@ fn response(folder: &Path) -> CheckFound {
 fn stacks(folder: &Path) -> CheckFound {
     const FULL_SEGMENTS: f64 = 1000.0;
     let table = CsvTable::read(&folder.join("tcp_stack_parameters.csv"))?;
-    let (mut worst, mut told) = (0.0_f64, Vec::new());
+    let (mut worst, mut words) = (0.0_f64, Vec::new());
     for stack in [Stack::Reno, Stack::Scalable] {
         let row = table.row_with(&[("stack", stack.as_str())])?;
         let (after, rounds) = congestion::recovery_rounds(stack, FULL_SEGMENTS).context("no rounds")?;
@@ -75,9 +75,9 @@ fn stacks(folder: &Path) -> CheckFound {
             _ => ((FULL_SEGMENTS / after).ln() / (1.0 + gain).ln()).ceil(),
         };
         worst = worst.max(apart(f64::from(rounds), expected));
-        told.push(format!("{} {rounds} rounds", stack.as_str()));
+        words.push(format!("{} {rounds} rounds", stack.as_str()));
     }
-    Ok((worst, told.join(", ")))
+    Ok((worst, words.join(", ")))
 }
 
 /// The table of RFC 3649, with nothing left out.

@@ -124,7 +124,7 @@ fn held_back(why: Why, ms: u64) -> Report {
     }
 }
 
-/// Of limits of both sides the lower one holds its side back for longer. It is named, with the host that it is set at.
+/// The lower of two limits holds its side back for longer. It is named, with the host that it is set at.
 #[test]
 fn the_lower_of_two_limits_is_named_with_its_host() {
     use Why::{RateLimit, ServerLimit};
