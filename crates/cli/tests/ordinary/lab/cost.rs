@@ -163,7 +163,10 @@ fn disturbed_runs_are_in_no_verdict_and_no_fit_unless_they_are_kept() {
         assert_eq!(first(&fit)["points"], fitted, "{fit:?}");
         let events = schema::checked(&fit.out);
         let event = events.iter().find(|event| event["event"] == "disturbed").expect("it is reported");
-        assert!(["pace", "stolen", "soaker", "kept"].iter().all(|name| event[name] == counted[name]), "{event}");
+        assert!(
+            ["pace", "stolen", "soaker", "kept"].iter().all(|name| event[name] == counted[name]),
+            "{event}"
+        );
         let compared =
             first(&pump(&home, &format!("lab compare disturbed.jsonl disturbed.jsonl --json{flag}")));
         assert_eq!(compared["cells"][0]["pairs"], pairs, "{compared}");

@@ -54,12 +54,14 @@ pub(crate) fn merge_reports(mut report: Report, given: &SenderStats) -> Report {
             (report.limited_by, report.limited_detail) = cause;
         }
     }
-    if report.limited_by == LimitedBy::Metadata {
-        if let Some(cause) = quota_cause(&report, given) {
-            (report.limited_by, report.limited_detail) = cause;
-        } else if 2 * names_wait_ns(given) >= report.limited_detail.waited_ns {
-            report.limited_detail.host = "sender".into();
-        }
+    // Names and data may be waited for about equally long.
+    let may_wait = matches!(report.limited_by, LimitedBy::Metadata | LimitedBy::Balanced);
+    if let Some(cause) = quota_cause(&report, given).filter(|_| may_wait) {
+        (report.limited_by, report.limited_detail) = cause;
+    } else if report.limited_by == LimitedBy::Metadata
+        && 2 * names_wait_ns(given) >= report.limited_detail.waited_ns
+    {
+        report.limited_detail.host = "sender".into();
     }
     let cpus = cpus().max(given.cpus.unwrap_or(0));
     if report.limited_detail.why == Why::NotScheduled && is_kept_busy_by_both(&report, given, cpus) {

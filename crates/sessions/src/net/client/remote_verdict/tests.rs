@@ -176,11 +176,14 @@ fn a_sender_that_gets_no_cpu_is_the_cause() {
 fn a_sender_that_its_quota_holds_is_waited_for_also_for_names() {
     let ns = |ms: u64| Some(ms * 1_000_000);
     let given = given([20, 10, 20, 20, 0, 60], path(50, 0, 0));
-    for (held_ms, limit) in [(800, LimitedBy::Cpu), (400, LimitedBy::Metadata)] {
-        let waits = Report { limited_by: LimitedBy::Metadata, ..waiting() };
+    use LimitedBy::{Balanced, Cpu, Metadata, Sink};
+    for (limited_by, held_ms, limit) in
+        [(Metadata, 800, Cpu), (Metadata, 400, Metadata), (Balanced, 800, Cpu), (Sink, 800, Sink)]
+    {
+        let waits = Report { limited_by, ..waiting() };
         let merged = merge_reports(waits, &SenderStats { quota_held_ns: ns(held_ms), ..given.clone() });
         let is_quota = merged.limited_detail.why == Why::CpuQuota;
-        assert_eq!((merged.limited_by, is_quota), (limit, limit == LimitedBy::Cpu), "{held_ms} ms");
+        assert_eq!((merged.limited_by, is_quota), (limit, limit == Cpu), "{limited_by:?}, {held_ms} ms");
     }
 }
 
