@@ -21,7 +21,7 @@ use datapump_files::holes::ByteRanges;
 const RESERVE_UNSYNCED_MIN_BYTES: u64 = 64 << 20;
 
 /// The ranges to move, of a rehearsal so many bytes of them from its beginning on. Null takes holes as well as data, but
-/// a rehearsal stands for a copy to a file, which has them, too.
+/// a rehearsal is in the place of a copy to a file, which has them, too.
 ///
 /// Errors: the source's holes cannot be found.
 pub fn rehearsed(

@@ -307,7 +307,7 @@ impl Links {
         self.unknown.store(true, Ordering::Relaxed);
     }
 
-    /// A name cannot be linked to what stands here: the next one is a first again.
+    /// A name cannot be linked to the file that is here: the next one is a first again.
     pub(crate) fn forget(&self, file: FileState, there: &TreeEntry) {
         remove_copied(&mut self.table.lock().files, file, there);
     }

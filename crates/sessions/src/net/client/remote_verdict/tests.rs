@@ -96,7 +96,7 @@ fn a_wait_for_the_other_host_is_charged_to_what_stands_behind_it() {
     }
 }
 
-/// A file as young as the tick of its file system is read again when a change would show: nobody stands still meanwhile.
+/// A file as young as the tick of its file system is read again when a change would show: nobody keeps the other waiting.
 #[test]
 fn a_wait_for_the_clock_of_a_file_system_is_no_peer() {
     for (settling_ms, limit, why) in [
