@@ -107,14 +107,16 @@ impl MoverRun<'_> {
     pub fn begin(&self, task: &Arc<Task>) {
         self.live().insert(task.number, Arc::clone(task));
         self.ledger.watch.opened(&task.target_name, task.expected_bytes());
-        let mut tally = self.ledger.tally();
         if !task.is_named() {
             return; // its tree has told
         }
+        let source = task.original.as_ref().and_then(|original| original.held.here());
+        let magic = source.map_or(0, |handle| handle.room().magic);
+        let mut tally = self.ledger.tally();
         tally.source_is_pipe |= matches!(&task.source, Source::Stream(handle) if is_pipe(handle));
         tally.target_is_pipe |= matches!(&task.sink, Sink::Stream(handle) if is_pipe(handle));
         if let Some(original) = &task.original {
-            tally.source_devices.insert(original.meta.device);
+            tally.note_source(original.meta.device, magic);
         }
         if let Finish::Commit(staged) = &task.finish
             && let Ok(meta) = staged.handle.meta()

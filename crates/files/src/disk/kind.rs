@@ -44,6 +44,13 @@ const HOLES_ARE_HONEST: [u64; 4] = [
     0x0102_1994, // tmpfs
 ];
 
+/// The kernel counts what a process has had read of their files (`ru_inblock`), byte for byte. Of FUSE it counts nothing, and
+/// of what is compressed less than is read.
+const READS_ARE_COUNTED: [u64; 2] = [
+    0xef53,      // ext2, ext3, ext4
+    0x5846_5342, // xfs
+];
+
 const OVERLAY: u64 = 0x794c_7630;
 
 /// How names are told apart.
@@ -182,6 +189,11 @@ pub fn time_rule(magic: u64) -> TimeRule {
 /// Whether its files are in memory alone, so that nothing is ever written back.
 pub fn is_in_memory(magic: u64) -> bool {
     matches!(magic, 0x0102_1994 | 0x8584_58f6)
+}
+
+/// Whether the kernel counts what is read of its files from storage. None is read of those in memory.
+pub fn reads_are_counted(magic: u64) -> bool {
+    READS_ARE_COUNTED.contains(&magic) || is_in_memory(magic)
 }
 
 /// Whether the kernel makes files up as they are read.

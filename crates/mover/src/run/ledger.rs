@@ -24,6 +24,7 @@ use crate::units::with_commas;
 use datapump_files::attributes::given::Given;
 use datapump_files::attributes::loss::{Limit, Loss, Lost};
 use datapump_files::disk::is_cached;
+use datapump_files::disk::kind::reads_are_counted;
 
 /// Sums over all files.
 #[derive(Debug, Default)]
@@ -50,6 +51,8 @@ pub struct Tally {
     pub doubt_bytes: u64,
     /// Devices of sources and targets. No device counts as a source's where memory had most of what was moved.
     pub source_devices: BTreeSet<u64>,
+    /// Of one of them nobody counts what is read from storage.
+    pub has_uncounted_reads: bool,
     pub target_devices: BTreeSet<u64>,
     /// A source, or a target, is a pipe.
     pub source_is_pipe: bool,
@@ -70,10 +73,17 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Notes the device of a source, and the `statfs(2)` type of its file system.
+    pub fn note_source(&mut self, device: u64, magic: u64) {
+        self.source_devices.insert(device);
+        self.has_uncounted_reads |= !reads_are_counted(magic);
+    }
+
     /// Notes how much of what was moved was read from storage, which is `None` where nobody counts it.
     pub fn note_storage_reads(&mut self, read_bytes: Option<u64>, moved_bytes: u64) {
         let in_memory = |read_bytes: u64| 1.0 - read_bytes as f64 / moved_bytes as f64;
-        if moved_bytes > 0 && is_cached(read_bytes.map(in_memory)) {
+        let counted = read_bytes.filter(|_| moved_bytes > 0 && !self.has_uncounted_reads);
+        if is_cached(counted.map(in_memory)) {
             self.source_devices.clear();
         }
     }
@@ -384,16 +394,20 @@ mod tests {
     /// The system counts what all of the process reads: more than was moved, at times.
     #[test]
     fn a_device_serves_a_source_that_memory_does_not_have() {
-        for (what, read_bytes, moved_bytes, is_kept) in [
-            ("all from memory", Some(0), 1000, false),
-            ("most of it", Some(499), 1000, false),
-            ("half of it", Some(500), 1000, true),
-            ("nothing", Some(4000), 1000, true),
-            ("nobody counts", None, 1000, true),
-            ("nothing was moved", Some(0), 0, true),
+        const EXT4: u64 = 0xef53;
+        for (what, magic, read_bytes, moved_bytes, is_kept) in [
+            ("all from memory", EXT4, Some(0), 1000, false),
+            ("of a file system in memory", 0x0102_1994, Some(0), 1000, false),
+            ("most of it", EXT4, Some(499), 1000, false),
+            ("half of it", EXT4, Some(500), 1000, true),
+            ("nothing", EXT4, Some(4000), 1000, true),
+            ("nobody counts", EXT4, None, 1000, true),
+            ("nothing was moved", EXT4, Some(0), 0, true),
+            ("FUSE, of which the kernel counts nothing", 0x6573_5546, Some(0), 1000, true),
+            ("btrfs, which may have compressed it", 0x9123_683e, Some(300), 1000, true),
         ] {
-            let mut tally =
-                Tally { source_devices: [7].into(), target_devices: [7].into(), ..Tally::default() };
+            let mut tally = Tally { target_devices: [7].into(), ..Tally::default() };
+            tally.note_source(7, magic);
             tally.note_storage_reads(read_bytes, moved_bytes);
             assert_eq!(
                 (tally.source_devices.len(), tally.target_devices.len()),

@@ -414,8 +414,10 @@ fn report_root(shared: &Shared<'_>, source: &FolderSide, to: &Path, existing: Op
 
 /// Notes the devices of both sides, and keeps the target open to sync its file system.
 fn note_devices(shared: &Shared<'_>, source: &FolderSide, target: &FolderSide) {
+    // What another host reads is counted there.
+    let magic = source.origin().map_or(0, |origin| origin.magic());
     let mut tally = shared.ledger.tally();
-    tally.source_devices.insert(source.meta.device);
+    tally.note_source(source.meta.device, magic);
     tally.target_devices.insert(target.meta.device);
     drop(tally);
     if let Ok(folder) = target.file() {
