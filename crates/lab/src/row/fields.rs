@@ -21,7 +21,7 @@ impl Row {
     pub(crate) fn fields(&self) -> Value {
         // A row is plain data.
         let mut fields = serde_json::to_value(self).unwrap_or_default();
-        let cpu_ns = self.user_ns.zip(self.system_ns).map(|(user, system)| (user + system) as f64);
+        let cpu_ns = self.user_ns.zip(self.system_ns).map(|(user, system)| user as f64 + system as f64);
         let soaked_ns = self.soaker.as_ref().and_then(|soaker| soaker.cpu_ns).map(|ns| ns as f64);
         let readers = self.readers.as_ref().map(|_| self.latencies_s().len()).filter(|&count| count > 0);
         let values = [
@@ -67,6 +67,13 @@ mod tests {
         let fields = row.fields();
         assert_eq!((fields["cpu_ns"].as_f64(), fields["reader_bytes"].as_f64()), (Some(7.0), Some(50.0)));
         assert_eq!(fields["transfer_ns"].as_f64().map(f64::round), Some(2_000.0));
+    }
+
+    /// A file of rows may have been written by anybody.
+    #[test]
+    fn times_that_no_run_took_have_a_sum() {
+        let row = Row { user_ns: Some(u64::MAX), system_ns: Some(u64::MAX), ..Row::default() };
+        assert_eq!(row.fields()["cpu_ns"].as_f64(), Some(2.0 * u64::MAX as f64));
     }
 
     #[test]
