@@ -20,6 +20,7 @@ const GIVEN: [&str; 6] = ["source", "target", "host", "port", "relay_port", "pum
 /// Checks everything that can be checked without running.
 pub fn check(study: &Study) -> Result<(), StudyError> {
     check_name(study)?;
+    check_combinations(study)?;
     study.factors.iter().try_for_each(|factor| check_factor(study, factor))?;
     study.baselines.iter().try_for_each(|baseline| check_baseline(study, baseline))?;
     study.exceptions.iter().try_for_each(|exception| check_exception(study, exception))?;
@@ -48,6 +49,18 @@ fn check_name(study: &Study) -> Result<(), StudyError> {
             format!("'{}' names a file too; write small letters, digits and '-', as in my-study", study.name),
         ))
     }
+}
+
+/// Combinations are counted before they are made: some factors of a few levels have more than memory holds.
+fn check_combinations(study: &Study) -> Result<(), StudyError> {
+    let levels = study.factors.iter().map(|factor| factor.levels.len() as u64);
+    let combinations = levels.fold(1, u64::saturating_mul);
+    if combinations <= RUNS_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("{combinations} combinations of levels are more than {RUNS_MAX}; write fewer levels");
+    Err(study.error("factors", message))
 }
 
 fn check_factor(study: &Study, factor: &super::Factor) -> Result<(), StudyError> {

@@ -137,6 +137,18 @@ fn wrong_studies_of_jobs_say_file_key_and_what_to_write() {
     );
 }
 
+/// Twenty levels of each of ten factors are 400 TB of cells.
+#[test]
+fn combinations_are_counted_before_they_are_made() {
+    let levels: Vec<u32> = (1..=20).collect();
+    let factors = &FACTORS[..10];
+    let text: String = factors.iter().map(|name| format!("{name} = {levels:?}\n")).collect();
+    let job = "[job]\nsource = \"null:1MiB\"\ntarget = \"null:\"\n";
+    let error =
+        parse(&format!("name = \"large\"\ntitle = \"t\"\n[factors]\n{text}{job}")).expect_err("too many");
+    assert!(error.to_string().contains("factors: 10240000000000 combinations of levels"), "{error}");
+}
+
 #[test]
 fn wrong_stop_rules_say_file_key_and_what_to_write() {
     refuses(
