@@ -31,14 +31,17 @@ pub fn is_enough(rule: &StopRule, cells: &[&BTreeMap<String, Level>], rows: &[Ro
     })
 }
 
-/// `compared` is the result that ratios are of: the time, where a study declares no other.
+/// `compared` is the result that ratios are of: the time, where a study declares no other. A cell whose runs lack it is never
+/// narrow.
 fn is_narrow(rule: &StopRule, cell: &CellSummary, compared: &str) -> bool {
     let narrow = |figure: f64, interval: Option<Interval>| {
-        interval.is_some_and(|interval| (interval.high - interval.low) / figure < rule.narrower_than)
+        interval.is_some_and(|interval| (interval.high - interval.low) / figure.abs() < rule.narrower_than)
     };
-    match rule.of {
-        StopFigure::Elapsed => cell.results.get(compared).is_none_or(|it| narrow(it.median, it.interval)),
-        StopFigure::Ratio => {
+    match (rule.of, cell.results.get(compared)) {
+        _ if cell.completed == 0 => true,
+        (_, None) => false,
+        (StopFigure::Elapsed, Some(sample)) => narrow(sample.median, sample.interval),
+        (StopFigure::Ratio, Some(_)) => {
             let mut judged = cell.ratios.iter().map(|it| &it.judged);
             judged.all(|it| it.ratio.is_some_and(|ratio| narrow(ratio, it.interval())))
         }
@@ -106,5 +109,36 @@ mod tests {
         });
         let rule = StopRule { narrower_than: 0.03, of: StopFigure::Elapsed, at_least: 5, at_most: 50 };
         assert!(is_enough(&rule, &[&cell("cp"), &cell("pump")], &all, 5));
+    }
+
+    /// A study that declares a result which no run has does not end at once, nor one of values below zero.
+    #[test]
+    fn what_is_not_known_or_wide_is_not_narrow() {
+        let study = |from: &str| {
+            format!(
+                "name = \"s\"\ntitle = \"t\"\n[[results]]\nname = \"own\"\nlabel = \"own\"\nunit = \"1\"\n\
+                 better = \"less\"\nfrom = \"{from}\"\n[job]\nsource = \"null:1MiB\"\ntarget = \"null:\"\n"
+            )
+        };
+        for (from, drift, enough) in [
+            ("elapsed_ns", 0, true),
+            ("elapsed_ns", 100_000, false),
+            ("achieved.lost", 0, false),
+            ("achieved.below_zero", 100_000, false),
+        ] {
+            let mut all = rows(5, drift);
+            for row in &mut all {
+                row.study_text = Some(study(from));
+                let below = -(row.elapsed_ns as f64);
+                row.achieved.insert("below_zero".into(), below.into());
+            }
+            for of in [StopFigure::Elapsed, StopFigure::Ratio] {
+                let rule = StopRule { narrower_than: 0.03, of, at_least: 5, at_most: 50 };
+                let got = is_enough(&rule, &[&cell("cp"), &cell("pump")], &all, 5);
+                // The drift is of both cells, and numbers below zero have no ratio.
+                let expected = enough || of == StopFigure::Ratio && from != "achieved.lost";
+                assert_eq!(got, expected, "{of:?} {from} {drift}");
+            }
+        }
     }
 }

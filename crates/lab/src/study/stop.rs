@@ -84,6 +84,12 @@ pub fn check(study: &Study) -> Result<(), StudyError> {
             "at_most",
             format!("{at_most} rounds are too few for a narrow interval; write {most} or more"),
         ),
+        _ if !study.results.is_empty() && study.results.iter().all(|result| result.better.is_none()) => {
+            wrong(
+                "of",
+                "no result can be better; write better = \"less\" or \"more\" in the one it is about".into(),
+            )
+        }
         StopRule { of: StopFigure::Ratio, .. } if study.baselines.is_empty() => {
             wrong("of", "there is nothing to compare with; write baselines, or of = \"elapsed\"".into())
         }

@@ -184,6 +184,11 @@ fn wrong_stop_rules_say_file_key_and_what_to_write() {
             ),
             (
                 "repeats = 3",
+                "stop = { narrower_than = \"3%\" }\n[[results]]\nname = \"receive_bytes\"",
+                &["stop.of: no result can be better; write better = "],
+            ),
+            (
+                "repeats = 3",
                 "repeats = 3\nstop = { narrower_than = \"3%\" }",
                 &["stop: ", "either repeats or stop"],
             ),
