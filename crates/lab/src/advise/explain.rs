@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use datapump::{Job, LimitedBy, LimitedDetail, Report, Status};
+use datapump_engine::os::linux::storage_read_bytes;
 
 pub mod advice;
 mod case;
@@ -121,9 +122,10 @@ fn explain_in_time(case: &Case, mover: Mover<'_>, clock: ExplainClock<'_>, tell:
         tell(why);
         unmeasured.push(why.into());
     }
-    let before = clock();
+    let (before, read_before) = (clock(), storage_read_bytes());
     let report = copy(case, mover);
     let after = clock();
+    let storage = storage_part(read_before, &report);
     bench.until.set(after + ADDED_MAX.saturating_sub(before));
     let seen = law::Seen::from_report(&report, prediction.as_ref());
     let (repeated, account) = repeated(&bench, &report);
@@ -133,7 +135,8 @@ fn explain_in_time(case: &Case, mover: Mover<'_>, clock: ExplainClock<'_>, tell:
         &account,
         &law::Seen::from_report(&account, prediction.as_ref()),
     );
-    let limited_detail = ends.without_disk(limited_by, rounds::repeat::of_copy(limited_detail, &report));
+    let limited_detail = rounds::repeat::of_copy(limited_detail, &report);
+    let limited_detail = ends.without_disk(limited_by, limited_detail, storage);
     let cause = advice::cause(limited_by, &limited_detail, &report);
     let gains = tried(&bench, &parts, cause, &report, tell);
     let advice = match gains {
@@ -161,6 +164,14 @@ fn explain_in_time(case: &Case, mover: Mover<'_>, clock: ExplainClock<'_>, tell:
         report,
     };
     in_words(explained, case)
+}
+
+/// The part of what a copy moved that was read from storage since, where the kernel counts that.
+fn storage_part(before: Option<u64>, copy: &Report) -> Option<f64> {
+    /// Metadata of both file systems, and pages of the program.
+    const OTHERS_BYTES: u64 = 1 << 20;
+    let read_bytes = storage_read_bytes()?.saturating_sub(before?).saturating_sub(OTHERS_BYTES);
+    Some(read_bytes as f64 / copy.bytes_moved.max(1) as f64)
 }
 
 /// A copy that is too short, repeated, and the account of all of it; any other as it is.

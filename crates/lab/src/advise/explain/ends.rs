@@ -22,6 +22,9 @@ use crate::session::quiet::{QuietDisk, REST, nearest_there};
 const QUIET_WITHIN: Duration = Duration::from_secs(5);
 /// Longest wait for the discards of one slice, and for their commit: a disk that others use is never idle.
 const DISCARDED_WITHIN: Duration = Duration::from_millis(800);
+/// A source counts as in the page cache where the copy had at most this part read from storage: of a disk, half of a file
+/// takes a hundred times as long as the other half.
+const STORAGE_FRACTION_MAX: f64 = 0.02;
 /// Unit of `st_blocks`: stat(2).
 pub(super) const BLOCK_BYTES: u64 = 512;
 /// After a commit the discards of removed files are under way.
@@ -117,10 +120,17 @@ impl CopyEnds {
         self.sink == End::Remote || self.source == End::Remote
     }
 
-    /// A limit with its cause: a source in the page cache is waited for, and its disk serves no end.
-    pub(super) fn without_disk(&self, limit: LimitedBy, detail: LimitedDetail) -> LimitedDetail {
+    /// A limit with its cause: a source in the page cache is waited for, and its disk serves no end. `storage`: the part of
+    /// what was moved that was read from storage, where that is counted.
+    pub(super) fn without_disk(
+        &self,
+        limit: LimitedBy,
+        detail: LimitedDetail,
+        storage: Option<f64>,
+    ) -> LimitedDetail {
+        let is_in_memory = self.is_cached && storage.is_none_or(|part| part <= STORAGE_FRACTION_MAX);
         let why = match (limit, detail.why) {
-            (_, why) if !self.is_cached => why,
+            (_, why) if !is_in_memory => why,
             (LimitedBy::Source, Why::Device | Why::SharedDevice) => Why::PageCache,
             (_, Why::SharedDevice) => Why::Device,
             (_, why) => why,
@@ -329,10 +339,17 @@ mod tests {
             (Sink, Why::Device, Why::Device),
             (Cpu, Why::Copying, Why::Copying),
         ] {
-            for (is_cached, expected) in [(true, of_cached), (false, why)] {
+            for (is_cached, storage, expected) in [
+                (true, Some(0.0), of_cached),
+                (true, None, of_cached),
+                // More than half of it was in memory, and the rest took nearly all the time.
+                (true, Some(0.4), why),
+                (false, Some(0.0), why),
+            ] {
                 let ends = CopyEnds { is_cached, ..CopyEnds::for_tests() };
-                let detail = ends.without_disk(limit, LimitedDetail { why, ..LimitedDetail::default() });
-                assert_eq!(detail.why, expected, "{limit:?}, {why:?}, cached: {is_cached}");
+                let detail = LimitedDetail { why, ..LimitedDetail::default() };
+                let detail = ends.without_disk(limit, detail, storage);
+                assert_eq!(detail.why, expected, "{limit:?}, {why:?}, cached: {is_cached}, {storage:?}");
             }
         }
     }
