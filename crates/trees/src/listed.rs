@@ -82,6 +82,13 @@ impl Name {
         Name { reported: Some(Box::new(reported)), ..Name::here(name, kind) }
     }
 
+    /// This name without what its listing says of it, if that can be requested again: it would hold the memory of all names of
+    /// the listing, and what comes without a request.
+    pub(crate) fn without_listing(&self) -> Name {
+        let reported = self.reported.clone().filter(|_| self.kind.is_none());
+        Name { name: self.name.clone(), reported, ..*self }
+    }
+
     /// The inode number, as the listing told it.
     pub fn inode(&self) -> u64 {
         let reported = self.reported.as_ref().and_then(|reported| reported.meta.ok());
@@ -128,4 +135,30 @@ pub(crate) fn name_batches<N, E>(
 pub fn list(folder: &File, cookie: u64) -> Outcome<(Vec<Name>, u64)> {
     let (entries, next) = names::list(folder, cookie)?;
     Ok((entries.into_iter().map(Name::from).collect(), next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Ahead;
+
+    impl Coming for Ahead {
+        fn number(&self) -> u64 {
+            1
+        }
+    }
+
+    /// Of a name without a kind nothing can be requested again.
+    #[test]
+    fn a_name_that_waits_holds_nothing_of_its_listing() {
+        for (kind, holders) in [(Some(FileKind::Regular), 1), (None, 2)] {
+            let ahead: Arc<dyn Coming> = Arc::new(Ahead);
+            let follows = Some(Arc::clone(&ahead));
+            let reported = ListedEntry { follows, ..ListedEntry::from_meta(Meta::nothing()) };
+            let waiting = Name::from_remote("name".into(), kind, reported).without_listing();
+            assert_eq!((waiting.kind, Arc::strong_count(&ahead)), (kind, holders));
+        }
+    }
 }

@@ -210,7 +210,7 @@ pub(crate) fn wait_for_removal(at: BatchName<'_>, staged: Staged) {
 pub(crate) fn wait_for_trees(at: BatchName<'_>) {
     at.directory().hold();
     at.shared.trees.walk(1);
-    let batch = Batch::new(at.directory(), vec![at.name.clone()], true);
+    let batch = Batch::new(at.directory(), vec![at.name.without_listing()], true);
     at.shared.trees.awaiting_trees.lock().push(Batch { read: at.cursor.read, ..batch });
     at.shared.plan.put_behind(Work::MakeWay);
 }
