@@ -72,8 +72,9 @@ impl<'rows> CellRun<'rows> {
     /// This run as one of a pair, by its result at a place of the list: less is better in what is compared.
     pub fn measured(&self, at: usize, result: &StudyResult) -> Option<MeasuredRun<'rows>> {
         let value = self.values[at].filter(|value| *value > 0.0 && self.row.is_completed())?;
-        // Times are whole nanoseconds.
-        let rounding = if result.unit == "ns" { value.powi(-2) / 12.0 } else { 0.0 };
+        // Times are whole nanoseconds, and parts of them are not.
+        let is_whole = result.unit == "ns" && (&result.per, result.times) == (&None, None);
+        let rounding = if is_whole { value.powi(-2) / 12.0 } else { 0.0 };
         let value = if result.better == Some(Better::More) { 1.0 / value } else { value };
         Some(MeasuredRun { row: self.row, value, rounding })
     }
@@ -82,6 +83,7 @@ impl<'rows> CellRun<'rows> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::COMPLETED;
     use crate::study::builtin::STUDIES;
 
     #[test]
@@ -122,6 +124,22 @@ mod tests {
         ] {
             let runs = runs_of(&[&row], std::slice::from_ref(&result));
             assert_eq!(runs[0].values, [value], "{result:?}");
+        }
+    }
+
+    /// By a whole nanosecond a request of 23 ns would be known to 1.3 %.
+    #[test]
+    fn a_part_of_a_time_is_not_rounded_to_nanoseconds() {
+        let row =
+            Row { elapsed_ns: 23_000, requests: Some(1000), outcome: COMPLETED.into(), ..Row::default() };
+        for (name, value, rounding) in
+            [("time", 23_000.0, 1.0 / (12.0 * 23_000.0 * 23_000.0)), ("request_time", 23.0, 0.0)]
+        {
+            let result = usual().into_iter().find(|it| it.name == name).expect(name);
+            let run = runs_of(&[&row], std::slice::from_ref(&result)).remove(0);
+            let measured = run.measured(0, &result).expect(name);
+            assert!((measured.value / value - 1.0).abs() < 1e-9, "{name}: {measured:?}");
+            assert!((measured.rounding - rounding).abs() < 1e-15, "{name}: {measured:?}");
         }
     }
 
