@@ -144,7 +144,7 @@ fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option
     let others: Vec<&String> = study.varied().into_iter().filter(|name| *name != factor).collect();
     let unit = AxisUnit::of_result(study, result);
     let mut lines: BTreeMap<Vec<&Level>, Vec<ChartPoint>> = BTreeMap::new();
-    for cell in study.cells.iter().filter(|cell| result.name == "soaker_cpu" || !is_soaked(cell)) {
+    for cell in study.cells.iter().filter(|cell| is_by_soaker(result) || !is_soaked(cell)) {
         let sample = cell.results.get(&result.name);
         let Some((sample, x)) = sample.zip(cell.asked.get(factor).and_then(Level::value)) else { continue };
         let scaled = |interval: Interval| Interval {
@@ -163,6 +163,11 @@ fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option
     let chart = Chart::from_lines(&format!("{} against {factor}", result.label), factor, unit.name, lines)?;
     let is_size = study.cells.iter().any(|cell| cell.asked.get(factor).is_some_and(Level::is_size));
     Some(Chart { x_kind: if is_size { "bytes" } else { "number" }, ..chart })
+}
+
+/// Whether a result is found only in runs with the soaker.
+fn is_by_soaker(result: &StudyResult) -> bool {
+    result.from.starts_with("soaker.") || result.from == "remaining_cpu_ns"
 }
 
 /// The unit of an axis, and its part of the result's own.

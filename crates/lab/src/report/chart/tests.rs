@@ -73,6 +73,15 @@ fn soaked_runs_are_not_in_the_bandwidth() {
 }
 
 #[test]
+fn results_by_the_soaker_are_of_soaked_runs() {
+    let usual = usual();
+    let by_soaker = usual.iter().filter(|result| is_by_soaker(result)).map(|result| result.name.as_str());
+    assert_eq!(by_soaker.collect::<Vec<_>>(), ["soaker_cpu", "soaker_request_cpu"]);
+    let remaining = StudyResult { from: "remaining_cpu_ns".into(), ..usual[0].clone() };
+    assert!(is_by_soaker(&remaining) && !is_by_soaker(&usual[0]));
+}
+
+#[test]
 fn lines_that_are_too_many_are_left_out_and_told() {
     let points = |x: f64| ChartPoint { x, y: 1.0, interval: None };
     let lines = (0..LINES_MAX + 3).map(|at| (at.to_string(), vec![points(0.0), points(1.0)])).collect();
