@@ -1,22 +1,56 @@
-//! Charts of a study: a figure against a factor that is numeric, one line for each other cell.
+//! A chart: what is drawn, as data. One definition for the drawing that a page has by a script and for that of a file.
 //!
-//! Must not know: how a chart is drawn, what a page says besides.
+//! Must not know: how a chart is drawn, where its values come from, what a page says besides.
 
-use std::collections::BTreeMap;
+mod usual;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::judge::stats::Interval;
-use crate::report::summary::{CellSummary, StudySummary};
-use crate::study::results::usual;
-use crate::study::{Level, SOAKER, StudyResult};
+pub(super) use usual::{is_soaked, of_study};
 
 /// More lines are one blur.
 const LINES_MAX: usize = 40;
 
+/// How values are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChartKind {
+    /// Lines over a numeric axis.
+    #[default]
+    Lines,
+    /// Groups of bars: a group for each name, a bar for each line.
+    Bars,
+    /// Bars in parts: a bar for each name, a part for each line, the first one lowest.
+    Parts,
+    /// A heat map: a column for each name, a row for each line, the first one lowest.
+    Heat,
+    /// Steps: the count in each bin. `xs` are the bins' lower ends.
+    Histogram,
+    /// The part of all values that lie at or below a place, from 0 to 1, as steps.
+    Distribution,
+}
+
+/// Where the values of a line come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineOrigin {
+    /// Rows.
+    #[default]
+    Measured,
+    /// A published table: hollow marks, dashed lines.
+    Published,
+    /// A formula: a thin line without marks.
+    Formula,
+    /// A forecast that was written down before the run: a dotted line.
+    Forecast,
+}
+
 /// What a chart shows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Chart {
+    /// How.
+    pub kind: ChartKind,
     /// Above it.
     pub title: String,
     /// What goes to the right.
@@ -25,14 +59,20 @@ pub struct Chart {
     pub x_kind: &'static str,
     /// Whether each step to the right is a factor.
     pub is_log: bool,
-    /// What goes up.
+    /// What goes up; of a heat map, what its colours are.
     pub y_label: String,
-    /// Places on the first axis, ascending.
+    /// Whether each step up is a factor.
+    pub y_is_log: bool,
+    /// Places on the first axis, ascending; empty where there are names.
     pub xs: Vec<f64>,
-    /// One line for each cell, as long as `xs`.
+    /// The names on the first axis of bars, parts and heat maps.
+    pub x_names: Vec<String>,
+    /// One line for each cell, as long as `xs` or `x_names`.
     pub lines: Vec<ChartLine>,
     /// Lines that were left out.
     pub left_out: usize,
+    /// What a reader should know of it: sentences below it.
+    pub notes: Vec<String>,
 }
 
 /// A line of a chart.
@@ -40,6 +80,8 @@ pub struct Chart {
 pub struct ChartLine {
     /// Which cell.
     pub label: String,
+    /// Where its values come from.
+    pub origin: LineOrigin,
     /// Its figures; null where there is none.
     pub values: Vec<Option<f64>>,
     /// The lower ends of their intervals.
@@ -91,6 +133,7 @@ impl Chart {
             xs,
             lines,
             left_out,
+            ..Chart::default()
         })
     }
 }
@@ -110,96 +153,9 @@ impl ChartLine {
             values: xs.iter().map(|x| at(x).map(|point| point.y)).collect(),
             lows: ends(|interval| interval.low),
             highs: ends(|interval| interval.high),
+            ..ChartLine::default()
         }
     }
-}
-
-/// Results of a copy that are drawn where a study declares none: its bandwidth, and the CPU time of a byte by the best
-/// measure that there is.
-const DRAWN: [&str; 3] = ["bandwidth", "soaker_cpu", "cpu"];
-
-/// The charts of a study.
-pub fn of_study(study: &StudySummary) -> Vec<Chart> {
-    let results = drawn_results(study);
-    let factors = study.varied().into_iter().filter(|factor| is_numeric(study, factor));
-    factors
-        .flat_map(|factor| results.iter().filter_map(move |result| of_factor(study, factor, result)))
-        .collect()
-}
-
-/// Those that the study has declared; of the usual ones two.
-fn drawn_results(study: &StudySummary) -> Vec<&StudyResult> {
-    let has = |result: &&StudyResult| study.cells.iter().any(|cell| cell.results.contains_key(&result.name));
-    let with_values = study.results.iter().filter(has);
-    if study.results != usual() {
-        return with_values.collect();
-    }
-    let drawn = with_values.filter(|result| DRAWN.contains(&result.name.as_str()));
-    let drawn: Vec<&StudyResult> = drawn.collect();
-    let by_soaker = drawn.iter().any(|result| result.name == "soaker_cpu");
-    drawn.into_iter().filter(|result| !(by_soaker && result.name == "cpu")).collect()
-}
-
-fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option<Chart> {
-    let others: Vec<&String> = study.varied().into_iter().filter(|name| *name != factor).collect();
-    let unit = AxisUnit::of_result(study, result);
-    let mut lines: BTreeMap<Vec<&Level>, Vec<ChartPoint>> = BTreeMap::new();
-    for cell in study.cells.iter().filter(|cell| is_by_soaker(result) || !is_soaked(cell)) {
-        let sample = cell.results.get(&result.name);
-        let Some((sample, x)) = sample.zip(cell.asked.get(factor).and_then(Level::value)) else { continue };
-        let scaled = |interval: Interval| Interval {
-            low: interval.low * unit.scale,
-            high: interval.high * unit.scale,
-        };
-        let key = others.iter().filter_map(|name| cell.asked.get(*name)).collect();
-        let point = ChartPoint { x, y: sample.median * unit.scale, interval: sample.interval.map(scaled) };
-        lines.entry(key).or_default().push(point);
-    }
-    let label = |key: Vec<&Level>| -> String {
-        let words = others.iter().zip(key).map(|(name, level)| format!("{name} {level}"));
-        Some(words.collect::<Vec<_>>().join(", ")).filter(|it| !it.is_empty()).unwrap_or(study.study.clone())
-    };
-    let lines = lines.into_iter().map(|(key, points)| (label(key), points)).collect();
-    let chart = Chart::from_lines(&format!("{} against {factor}", result.label), factor, unit.name, lines)?;
-    let is_size = study.cells.iter().any(|cell| cell.asked.get(factor).is_some_and(Level::is_size));
-    Some(Chart { x_kind: if is_size { "bytes" } else { "number" }, ..chart })
-}
-
-/// Whether a result is found only in runs with the soaker.
-fn is_by_soaker(result: &StudyResult) -> bool {
-    result.from.starts_with("soaker.") || result.from == "remaining_cpu_ns"
-}
-
-/// The unit of an axis, and its part of the result's own.
-#[derive(Clone, Copy, Debug)]
-struct AxisUnit<'study> {
-    name: &'study str,
-    scale: f64,
-}
-
-impl<'study> AxisUnit<'study> {
-    /// Times are shown in the unit of the largest one.
-    fn of_result(study: &StudySummary, result: &'study StudyResult) -> AxisUnit<'study> {
-        let medians = study.cells.iter().filter_map(|cell| cell.median(&result.name));
-        let largest = medians.fold(0.0, f64::max);
-        match result.unit.as_str() {
-            "ns" if largest >= 1e9 => AxisUnit { name: "s", scale: 1e-9 },
-            "ns" if largest >= 1e6 => AxisUnit { name: "ms", scale: 1e-6 },
-            "ns" if largest >= 1e3 => AxisUnit { name: "µs", scale: 1e-3 },
-            "bytes/s" => AxisUnit { name: "MB/s", scale: 1e-6 },
-            unit => AxisUnit { name: unit, scale: 1.0 },
-        }
-    }
-}
-
-fn is_numeric(study: &StudySummary, factor: &str) -> bool {
-    let value = |cell: &CellSummary| cell.asked.get(factor).and_then(Level::value);
-    study.cells.iter().all(|cell| value(cell).is_some_and(f64::is_finite))
-}
-
-/// With the soaker a run is not as fast.
-pub(super) fn is_soaked(cell: &CellSummary) -> bool {
-    cell.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off")
 }
 
 #[cfg(test)]

@@ -126,6 +126,7 @@ fn chart(found: &[Vec<SeriesSample>], measure: SeriesMeasure) -> Option<Chart> {
             .map(|(of, values)| ChartLine { label: label(of), values, ..ChartLine::default() })
             .collect(),
         left_out: found.len() - drawn.len(),
+        ..Chart::default()
     })
     .filter(|chart| chart.xs.len() > 1)
 }

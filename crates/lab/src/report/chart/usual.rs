@@ -1,0 +1,100 @@
+//! The charts of a study that declares no figures: each result against each factor that is numeric, one line for each
+//! other cell.
+//!
+//! Must not know: how a chart is drawn.
+
+use std::collections::BTreeMap;
+
+use super::{Chart, ChartPoint};
+use crate::judge::stats::Interval;
+use crate::report::summary::{CellSummary, StudySummary};
+use crate::study::results::usual;
+use crate::study::{Level, SOAKER, StudyResult};
+
+/// Results of a copy that are drawn where a study declares none: its bandwidth, and the CPU time of a byte by the best
+/// measure that there is.
+const DRAWN: [&str; 3] = ["bandwidth", "soaker_cpu", "cpu"];
+
+/// The charts of a study.
+pub(in crate::report) fn of_study(study: &StudySummary) -> Vec<Chart> {
+    let results = drawn_results(study);
+    let factors = study.varied().into_iter().filter(|factor| is_numeric(study, factor));
+    factors
+        .flat_map(|factor| results.iter().filter_map(move |result| of_factor(study, factor, result)))
+        .collect()
+}
+
+/// Those that the study has declared; of the usual ones two.
+fn drawn_results(study: &StudySummary) -> Vec<&StudyResult> {
+    let has = |result: &&StudyResult| study.cells.iter().any(|cell| cell.results.contains_key(&result.name));
+    let with_values = study.results.iter().filter(has);
+    if study.results != usual() {
+        return with_values.collect();
+    }
+    let drawn = with_values.filter(|result| DRAWN.contains(&result.name.as_str()));
+    let drawn: Vec<&StudyResult> = drawn.collect();
+    let by_soaker = drawn.iter().any(|result| result.name == "soaker_cpu");
+    drawn.into_iter().filter(|result| !(by_soaker && result.name == "cpu")).collect()
+}
+
+fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option<Chart> {
+    let others: Vec<&String> = study.varied().into_iter().filter(|name| *name != factor).collect();
+    let unit = AxisUnit::of_result(study, result);
+    let mut lines: BTreeMap<Vec<&Level>, Vec<ChartPoint>> = BTreeMap::new();
+    for cell in study.cells.iter().filter(|cell| is_by_soaker(result) || !is_soaked(cell)) {
+        let sample = cell.results.get(&result.name);
+        let Some((sample, x)) = sample.zip(cell.asked.get(factor).and_then(Level::value)) else { continue };
+        let scaled = |interval: Interval| Interval {
+            low: interval.low * unit.scale,
+            high: interval.high * unit.scale,
+        };
+        let key = others.iter().filter_map(|name| cell.asked.get(*name)).collect();
+        let point = ChartPoint { x, y: sample.median * unit.scale, interval: sample.interval.map(scaled) };
+        lines.entry(key).or_default().push(point);
+    }
+    let label = |key: Vec<&Level>| -> String {
+        let words = others.iter().zip(key).map(|(name, level)| format!("{name} {level}"));
+        Some(words.collect::<Vec<_>>().join(", ")).filter(|it| !it.is_empty()).unwrap_or(study.study.clone())
+    };
+    let lines = lines.into_iter().map(|(key, points)| (label(key), points)).collect();
+    let chart = Chart::from_lines(&format!("{} against {factor}", result.label), factor, unit.name, lines)?;
+    let is_size = study.cells.iter().any(|cell| cell.asked.get(factor).is_some_and(Level::is_size));
+    Some(Chart { x_kind: if is_size { "bytes" } else { "number" }, ..chart })
+}
+
+/// The unit of an axis, and its part of the result's own.
+#[derive(Clone, Copy, Debug)]
+struct AxisUnit<'study> {
+    name: &'study str,
+    scale: f64,
+}
+
+impl<'study> AxisUnit<'study> {
+    /// Times are shown in the unit of the largest one.
+    fn of_result(study: &StudySummary, result: &'study StudyResult) -> AxisUnit<'study> {
+        let medians = study.cells.iter().filter_map(|cell| cell.median(&result.name));
+        let largest = medians.fold(0.0, f64::max);
+        match result.unit.as_str() {
+            "ns" if largest >= 1e9 => AxisUnit { name: "s", scale: 1e-9 },
+            "ns" if largest >= 1e6 => AxisUnit { name: "ms", scale: 1e-6 },
+            "ns" if largest >= 1e3 => AxisUnit { name: "µs", scale: 1e-3 },
+            "bytes/s" => AxisUnit { name: "MB/s", scale: 1e-6 },
+            unit => AxisUnit { name: unit, scale: 1.0 },
+        }
+    }
+}
+
+/// Whether a result is found only in runs with the soaker.
+pub(in crate::report) fn is_by_soaker(result: &StudyResult) -> bool {
+    result.from.starts_with("soaker.") || result.from == "remaining_cpu_ns"
+}
+
+fn is_numeric(study: &StudySummary, factor: &str) -> bool {
+    let value = |cell: &CellSummary| cell.asked.get(factor).and_then(Level::value);
+    study.cells.iter().all(|cell| value(cell).is_some_and(f64::is_finite))
+}
+
+/// With the soaker a run is not as fast.
+pub(in crate::report) fn is_soaked(cell: &CellSummary) -> bool {
+    cell.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off")
+}
