@@ -34,8 +34,8 @@ pub use lab::network::udp::{UdpCommand, UdpLatencyArguments, UdpServerArguments,
 pub use lab::{
     ChangesArguments, CompareAsked, FilesArguments, LabAccessArguments, LabArguments, LabCommand,
     LabCompareArguments, LabFitArguments, LabMemoryArguments, LabModel, LabPredictArguments,
-    LabProfileArguments, LabReportArguments, LabRerunArguments, LabRunArguments, LabScrubArguments,
-    LabTrendArguments,
+    LabProfileArguments, LabReportArguments, LabReproduceArguments, LabRerunArguments, LabRunArguments,
+    LabScrubArguments, LabTrendArguments,
 };
 pub use lab::{
     DepthsArguments, PathArguments, RecoveryArguments, ResponseArguments, SharingArguments, SimulateCommand,

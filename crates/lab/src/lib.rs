@@ -25,7 +25,9 @@ pub mod advise;
 pub mod judge;
 mod perform;
 mod probe;
+mod published;
 mod report;
+pub mod reproduce;
 mod rig;
 pub mod row;
 pub mod scrub;
@@ -133,6 +135,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Study> {
         quick: arguments.quick,
         full: arguments.full,
         seed: arguments.seed,
+        soaker: false,
     };
     let name = &arguments.study;
     let text = match show(name) {

@@ -4,6 +4,7 @@
 //! figures are computed, command lines, where the page goes.
 
 pub(crate) mod bill;
+pub(crate) mod document;
 pub(crate) mod figures;
 pub(crate) mod summary;
 pub(crate) mod table;
@@ -20,11 +21,14 @@ mod fastest;
 mod fits;
 mod html;
 mod series;
+mod values;
 
+use crate::report::summary::results::study_with_figures;
 use crate::report::summary::{StudySummary, Summary};
 use crate::rig::files::replace;
 use crate::row::{self, Row};
-use chart::Chart;
+use crate::study::{Study, StudyFigure};
+use chart::{Chart, FigureOfStudy, TakenRows};
 use html::{Html, text};
 
 /// A page, and what it is made of.
@@ -135,6 +139,35 @@ impl Gathered {
 
 fn add_study(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, rows: &[&Row]) {
     html.heading(2, &study.study);
+    add_table(html, study);
+    let taken = TakenRows { keep_disturbed: study.disturbed.kept };
+    match study_with_figures(&study.study, rows) {
+        Some(declared) => add_figures(html, charts, Some(&declared), &declared.figures, rows, taken),
+        None => chart::of_study(study).into_iter().for_each(|chart| add_chart(html, charts, chart)),
+    }
+    add_fits(html, charts, study, rows);
+    facts::add(html, rows);
+}
+
+/// Figures, each with its values below it.
+fn add_figures(
+    html: &mut Html,
+    charts: &mut Vec<Chart>,
+    study: Option<&Study>,
+    figures: &[StudyFigure],
+    rows: &[&Row],
+    taken: TakenRows,
+) {
+    for figure in figures {
+        let chart = FigureOfStudy::new(figure, study).chart(rows, taken);
+        let values = values::of_chart(&chart);
+        add_chart(html, charts, chart);
+        html.folded("Its values", values);
+    }
+}
+
+/// What a study found, as a table and sentences.
+fn add_table(html: &mut Html, study: &StudySummary) {
     let fixed: Vec<String> = study.fixed().iter().map(|(name, level)| format!(", {name} {level}")).collect();
     html.paragraph(&format!("{} runs, {} failed{}.", study.runs, study.failed, fixed.concat()));
     let absent = study.absent.iter();
@@ -147,9 +180,6 @@ fn add_study(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, row
     html.list(fastest::fastest_lines(study));
     add_ratios(html, study);
     html.list(study.remarks());
-    chart::of_study(study).into_iter().for_each(|chart| add_chart(html, charts, chart));
-    add_fits(html, charts, study, rows);
-    facts::add(html, rows);
 }
 
 fn add_fits(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, rows: &[&Row]) {
@@ -208,6 +238,7 @@ fn add_chart(html: &mut Html, charts: &mut Vec<Chart>, chart: Chart) {
     if chart.left_out > 0 {
         html.paragraph(&format!("{} more lines are left out: they could not be told apart.", chart.left_out));
     }
+    html.list(&chart.notes);
     charts.push(chart);
 }
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 mod cells;
 mod check;
 mod distance;
+pub(crate) mod figures;
 mod level;
 pub(crate) mod results;
 mod stop;
@@ -24,7 +25,9 @@ mod written;
 
 pub use cells::{Cell, Run};
 pub use distance::{PathKind, PathTemplate, RelayTemplate};
+pub use figures::{ChartKind, FigureValue, LogAxes, PublishedLine, StudyFigure};
 pub use level::Level;
+pub(crate) use results::FieldPath;
 pub use results::{Better, OneOfMany, StudyResult};
 pub use stop::{StopFigure, StopRule};
 pub use template::{FilledJob, JobTemplate, fill};
@@ -266,6 +269,8 @@ pub struct Study {
     pub baselines: Vec<BTreeMap<String, Level>>,
     /// What it is about; empty for the usual results of a copy.
     pub results: Vec<StudyResult>,
+    /// What is drawn of it; empty for a chart of each result against each factor that is numeric.
+    pub figures: Vec<StudyFigure>,
     /// Programs without which the report counts for nothing.
     pub requires: Vec<String>,
     /// The cells that are run: those with one of these combinations; none stands for all.
@@ -287,6 +292,8 @@ pub struct Changes {
     pub full: bool,
     /// The seed.
     pub seed: Option<u64>,
+    /// With the soaker, also where the study has none.
+    pub soaker: bool,
 }
 
 /// An error in a study.
@@ -367,6 +374,17 @@ impl Study {
             stop: None,
             ..self.clone()
         })
+    }
+
+    /// Its results: those that it declares, else the usual ones.
+    pub(crate) fn all_results(&self) -> Vec<StudyResult> {
+        if self.results.is_empty() { results::usual() } else { self.results.clone() }
+    }
+
+    /// A result by its name: also a usual one that the study does not declare.
+    pub(crate) fn result(&self, name: &str) -> Option<StudyResult> {
+        let usual = results::usual();
+        self.results.iter().chain(&usual).find(|result| result.name == name).cloned()
     }
 
     /// The study as it is, without the factor of a comparison.

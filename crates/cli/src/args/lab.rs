@@ -11,6 +11,7 @@ pub mod network;
 mod predict;
 mod profile;
 mod report;
+mod reproduce;
 mod rerun;
 mod scrub;
 mod simulate;
@@ -29,6 +30,7 @@ pub use memory::LabMemoryArguments;
 pub use predict::LabPredictArguments;
 pub use profile::LabProfileArguments;
 pub use report::LabReportArguments;
+pub use reproduce::LabReproduceArguments;
 pub use rerun::LabRerunArguments;
 pub use scrub::LabScrubArguments;
 pub use simulate::{
@@ -84,6 +86,7 @@ pub enum LabCommand {
     Memory(LabMemoryArguments),
     Scrub(LabScrubArguments),
     Report(LabReportArguments),
+    Reproduce(LabReproduceArguments),
     /// Print medians, intervals and ratios of rows
     View {
         /// Files of rows
@@ -189,6 +192,7 @@ impl LabCommand {
             LabCommand::Access(access) => access.json,
             LabCommand::Memory(memory) => memory.json,
             LabCommand::Scrub(scrub) => scrub.json,
+            LabCommand::Reproduce(reproduce) => reproduce.json,
             LabCommand::View { json, .. } => *json,
         }
     }

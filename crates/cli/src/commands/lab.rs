@@ -10,6 +10,7 @@ mod network;
 mod predict;
 mod profile;
 mod report;
+mod reproduce;
 mod rerun;
 mod scrub;
 mod simulate;
@@ -59,6 +60,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Memory(arguments) => memory::memory(arguments, &output),
         LabCommand::Scrub(arguments) => scrub::scrub(arguments, &output),
         LabCommand::Report(arguments) => report::report(arguments, &output),
+        LabCommand::Reproduce(arguments) => reproduce::reproduce(arguments, &output),
         LabCommand::View { rows, disturbed, .. } => {
             match datapump_lab::view(rows, disturbed.keep_disturbed) {
                 Ok(summary) => print(&summary, Status::Done, &output),

@@ -19,6 +19,7 @@ use datapump_lab::judge::depths::knees::Knee;
 use datapump_lab::judge::pages::PageCurve;
 use datapump_lab::judge::traced::{TracedFlow, TracedPeriod};
 use datapump_lab::memory::MemoryCopied;
+use datapump_lab::reproduce::{ListedDocument, Reproduced};
 use datapump_lab::request_response::RequestResponse;
 use datapump_lab::row::DisturbedRows;
 use datapump_lab::scrub::Scrubbed;
@@ -102,6 +103,10 @@ pub enum EventLine<'a> {
     Comparison(&'a Comparison),
     /// The effect of each change of build or kernel on a study (pump lab trend).
     Trend(&'a Trend),
+    /// A founding document that can be redone (pump lab reproduce --list).
+    Document(&'a ListedDocument),
+    /// The page of a founding document (pump lab reproduce).
+    Reproduced(&'a Reproduced),
     /// What the components of a machine cost (pump lab profile).
     Profile(ProfileLine<'a>),
     /// A forecast beside rows (pump lab predict --against).

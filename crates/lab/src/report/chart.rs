@@ -2,34 +2,18 @@
 //!
 //! Must not know: how a chart is drawn, where its values come from, what a page says besides.
 
+mod figure;
 mod usual;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::judge::stats::Interval;
+pub use crate::study::ChartKind;
+pub(super) use figure::{FigureOfStudy, TakenRows};
 pub(super) use usual::{is_soaked, of_study};
 
 /// More lines are one blur.
 const LINES_MAX: usize = 40;
-
-/// How values are drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChartKind {
-    /// Lines over a numeric axis.
-    #[default]
-    Lines,
-    /// Groups of bars: a group for each name, a bar for each line.
-    Bars,
-    /// Bars in parts: a bar for each name, a part for each line, the first one lowest.
-    Parts,
-    /// A heat map: a column for each name, a row for each line, the first one lowest.
-    Heat,
-    /// Steps: the count in each bin. `xs` are the bins' lower ends.
-    Histogram,
-    /// The part of all values that lie at or below a place, from 0 to 1, as steps.
-    Distribution,
-}
 
 /// Where the values of a line come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -49,7 +33,9 @@ pub enum LineOrigin {
 /// What a chart shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Chart {
-    /// How.
+    /// Its name, where a file is made of it.
+    pub name: String,
+    /// How it is drawn.
     pub kind: ChartKind,
     /// Above it.
     pub title: String,
@@ -103,43 +89,80 @@ pub struct ChartPoint {
     pub interval: Option<Interval>,
 }
 
+/// Values for a line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PointLine {
+    /// Which cell.
+    pub label: String,
+    /// Where they come from.
+    pub origin: LineOrigin,
+    /// The values.
+    pub points: Vec<ChartPoint>,
+}
+
 impl Chart {
-    /// Puts lines over one axis; none if there is nothing to draw.
+    /// Puts lines over one axis, which has steps that are factors where it is long.
+    pub fn over_places(mut lines: Vec<PointLine>) -> Chart {
+        let is_finite = |point: &ChartPoint| point.x.is_finite() && point.y.is_finite();
+        lines.iter_mut().for_each(|line| line.points.retain(is_finite));
+        lines.retain(|line| !line.points.is_empty());
+        let left_out = lines.len().saturating_sub(LINES_MAX);
+        lines.truncate(LINES_MAX);
+        let mut xs: Vec<f64> = lines.iter().flat_map(|line| &line.points).map(|point| point.x).collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        let ends = xs.first().zip(xs.last());
+        Chart {
+            x_kind: "number",
+            is_log: ends.is_some_and(|(first, last)| *first > 0.0 && last / first >= 8.0),
+            lines: lines.iter().map(|line| line.over(&xs)).collect(),
+            xs,
+            left_out,
+            ..Chart::default()
+        }
+    }
+
+    /// The chart of measured lines; none where they are of one place.
     pub fn from_lines(
         title: &str,
         x_label: &str,
         y_label: &str,
-        mut lines: Vec<(String, Vec<ChartPoint>)>,
+        lines: Vec<(String, Vec<ChartPoint>)>,
     ) -> Option<Chart> {
-        let is_finite = |point: &ChartPoint| point.x.is_finite() && point.y.is_finite();
-        lines.iter_mut().for_each(|(_, points)| points.retain(is_finite));
-        lines.retain(|(_, points)| !points.is_empty());
-        let left_out = lines.len().saturating_sub(LINES_MAX);
-        lines.truncate(LINES_MAX);
-        let mut xs: Vec<f64> = lines.iter().flat_map(|(_, points)| points).map(|point| point.x).collect();
-        xs.sort_by(f64::total_cmp);
-        xs.dedup();
-        let (first, last) = (*xs.first()?, *xs.last()?);
-        if xs.len() < 2 {
-            return None;
-        }
-        let lines = lines.iter().map(|(label, points)| ChartLine::over(&xs, label, points)).collect();
-        Some(Chart {
+        let line = |(label, points)| PointLine { label, points, ..PointLine::default() };
+        let chart = Chart::over_places(lines.into_iter().map(line).collect());
+        (chart.xs.len() > 1).then(|| Chart {
             title: datapump::shown(title.as_bytes()),
             x_label: datapump::shown(x_label.as_bytes()),
-            x_kind: "number",
-            is_log: first > 0.0 && last / first >= 8.0,
             y_label: y_label.into(),
-            xs,
-            lines,
-            left_out,
-            ..Chart::default()
+            ..chart
         })
     }
 }
 
-impl ChartLine {
-    fn over(xs: &[f64], label: &str, points: &[ChartPoint]) -> ChartLine {
+/// The unit of an axis, and its part of a result's own.
+#[derive(Clone, Copy, Debug)]
+struct AxisUnit<'unit> {
+    name: &'unit str,
+    scale: f64,
+}
+
+impl AxisUnit<'_> {
+    /// Times are shown in the unit of the largest one.
+    fn of(unit: &str, largest: f64) -> AxisUnit<'_> {
+        match unit {
+            "ns" if largest >= 1e9 => AxisUnit { name: "s", scale: 1e-9 },
+            "ns" if largest >= 1e6 => AxisUnit { name: "ms", scale: 1e-6 },
+            "ns" if largest >= 1e3 => AxisUnit { name: "µs", scale: 1e-3 },
+            "bytes/s" => AxisUnit { name: "MB/s", scale: 1e-6 },
+            unit => AxisUnit { name: unit, scale: 1.0 },
+        }
+    }
+}
+
+impl PointLine {
+    fn over(&self, xs: &[f64]) -> ChartLine {
+        let points = &self.points;
         let at = |x: &f64| points.iter().find(|point| point.x == *x);
         let ends = |end: fn(&Interval) -> f64| -> Vec<Option<f64>> {
             if points.iter().any(|point| point.interval.is_some()) {
@@ -149,11 +172,11 @@ impl ChartLine {
             }
         };
         ChartLine {
-            label: datapump::shown(label.as_bytes()),
+            label: datapump::shown(self.label.as_bytes()),
+            origin: self.origin,
             values: xs.iter().map(|x| at(x).map(|point| point.y)).collect(),
             lows: ends(|interval| interval.low),
             highs: ends(|interval| interval.high),
-            ..ChartLine::default()
         }
     }
 }

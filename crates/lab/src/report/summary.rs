@@ -20,7 +20,7 @@ use crate::study::{Better, COMMAND, CONTROL, Level, StudyResult};
 use results::{CellRun, results_of, runs_of};
 
 /// Intervals are resampled with this seed, so that the same rows always give the same figures.
-const SEED: u64 = 1;
+pub(super) const SEED: u64 = 1;
 /// Runs that start above this load for each processor are marked.
 const LOAD_PER_CPU_MAX: f64 = 0.5;
 

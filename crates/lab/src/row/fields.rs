@@ -8,12 +8,14 @@ use super::Row;
 use crate::judge::stats::mean;
 
 /// Computed fields, and what each is.
-pub const COMPUTED: [(&str, &str); 5] = [
+pub const COMPUTED: [(&str, &str); 7] = [
     ("cpu_ns", "`user_ns` and `system_ns`"),
     ("remaining_cpu_ns", "CPU time by the soaker less `cpu_ns`: what the kernel charged to nobody"),
     ("transfer_ns", "the time of the run; where it started readers, the mean of theirs"),
     ("moved_bytes", "`bytes`, where there are any"),
     ("reader_bytes", "bytes of one reader"),
+    ("sender_cpu_ns", "CPU time of the side that made the row, in user mode and in the kernel"),
+    ("receiver_cpu_ns", "CPU time of the other side of a copy between two"),
 ];
 
 impl Row {
@@ -24,12 +26,19 @@ impl Row {
         let cpu_ns = self.user_ns.zip(self.system_ns).map(|(user, system)| user as f64 + system as f64);
         let soaked_ns = self.soaker.as_ref().and_then(|soaker| soaker.cpu_ns).map(|ns| ns as f64);
         let readers = self.readers.as_ref().map(|_| self.latencies_s().len()).filter(|&count| count > 0);
+        let of_side = |far: bool| {
+            let report = self.report.as_ref()?;
+            let cpu = if far { report.cpu_remote? } else { report.cpu };
+            Some((cpu.user_ns + cpu.system_ns) as f64)
+        };
         let values = [
             cpu_ns,
             soaked_ns.zip(cpu_ns).map(|(soaked, own)| soaked - own),
             mean(&self.latencies_s()).map(|seconds| seconds * 1e9),
             (self.bytes > 0).then_some(self.bytes as f64),
             readers.map(|count| self.bytes as f64 / count as f64),
+            of_side(false),
+            of_side(true),
         ];
         if let Some(all) = fields.as_object_mut() {
             all.extend(

@@ -8,7 +8,8 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::{
-    Check, Exception, JobTemplate, Level, Order, Probe, StopRule, Study, StudyResult, StudyStep, Template,
+    Check, Exception, JobTemplate, Level, Order, Probe, StopRule, Study, StudyFigure, StudyResult, StudyStep,
+    Template,
 };
 
 /// A study's file without its factors, whose order counts.
@@ -30,6 +31,7 @@ struct Text<'study> {
     prepare: &'study [StudyStep],
     baselines: &'study [BTreeMap<String, Level>],
     results: &'study [StudyResult],
+    figure: &'study [StudyFigure],
     job: Option<&'study JobTemplate>,
     command: Option<StudyCommands<'study>>,
     chosen: &'study [BTreeMap<String, Vec<Level>>],
@@ -63,6 +65,7 @@ impl Study {
             prepare: &self.prepare,
             baselines: &self.baselines,
             results: &self.results,
+            figure: &self.figures,
             job,
             command,
             chosen: &self.chosen,

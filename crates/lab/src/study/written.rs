@@ -15,7 +15,7 @@ use complaint::complaint;
 use super::distance::NONE;
 use super::{
     COMMAND, Changes, Check, Exception, Factor, JobTemplate, Level, Order, Probe, SOAKER, StopRule, Study,
-    StudyError, StudyResult, StudyStep, Template, results,
+    StudyError, StudyFigure, StudyResult, StudyStep, Template, results,
 };
 
 /// 10 repeats, one discarded warm-up.
@@ -53,6 +53,8 @@ struct WrittenStudy {
     baselines: Vec<BTreeMap<String, Level>>,
     #[serde(default)]
     results: Vec<StudyResult>,
+    #[serde(default, rename = "figure")]
+    figures: Vec<StudyFigure>,
     #[serde(default)]
     factors: Factors,
     job: Option<JobTemplate>,
@@ -104,7 +106,9 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
             return Err(error("job", hint.into()));
         }
     };
-    add_soaker_factor(&mut factors, &written.probes);
+    let soaker = Some(Probe::Soaker).filter(|probe| changes.soaker && !written.probes.contains(probe));
+    let probes: Vec<Probe> = written.probes.into_iter().chain(soaker).collect();
+    add_soaker_factor(&mut factors, &probes);
     if written.stop.is_some() && written.repeats.is_some() {
         return Err(error("stop", "a study has either repeats or stop; keep one".into()));
     }
@@ -117,7 +121,7 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
         run_takes: run_takes.map_err(|wrong| error("run_takes", wrong))?,
         factors,
         template,
-        probes: written.probes,
+        probes,
         prepare: written.prepare,
         check: written.check,
         repeats: written.stop.map(|rule| rule.at_most).or(written.repeats).unwrap_or(REPEATS),
@@ -127,6 +131,7 @@ pub fn read(file: &str, text: &str, changes: &Changes) -> Result<Study, StudyErr
         order: written.order,
         baselines: written.baselines,
         results: results::in_full(written.results),
+        figures: written.figures,
         requires: written.requires,
         chosen: written.chosen,
         exceptions: written.exceptions,

@@ -59,6 +59,16 @@ impl CsvTable {
         self.lines.iter().map(|(line, cells)| CsvRow { table: self, line: *line, cells })
     }
 
+    /// The names of its columns.
+    pub fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The cells of its rows.
+    pub fn cells(&self) -> impl Iterator<Item = &[String]> {
+        self.lines.iter().map(|(_, cells)| cells.as_slice())
+    }
+
     /// The first row that has these words in these columns.
     pub fn row_with(&self, words: &[(&'static str, &str)]) -> Result<CsvRow<'_>, InputError> {
         words.iter().try_for_each(|(column, _)| self.require(&[*column]))?;

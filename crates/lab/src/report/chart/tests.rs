@@ -1,5 +1,6 @@
 //! Which charts a study has, and that their series are in order.
 
+use crate::study::Level;
 use std::collections::BTreeMap;
 
 use super::*;

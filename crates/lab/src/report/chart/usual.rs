@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Chart, ChartPoint};
+use super::{AxisUnit, Chart, ChartPoint};
 use crate::judge::stats::Interval;
 use crate::report::summary::{CellSummary, StudySummary};
 use crate::study::results::usual;
@@ -39,7 +39,8 @@ fn drawn_results(study: &StudySummary) -> Vec<&StudyResult> {
 
 fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option<Chart> {
     let others: Vec<&String> = study.varied().into_iter().filter(|name| *name != factor).collect();
-    let unit = AxisUnit::of_result(study, result);
+    let medians = study.cells.iter().filter_map(|cell| cell.median(&result.name));
+    let unit = AxisUnit::of(&result.unit, medians.fold(0.0, f64::max));
     let mut lines: BTreeMap<Vec<&Level>, Vec<ChartPoint>> = BTreeMap::new();
     for cell in study.cells.iter().filter(|cell| is_by_soaker(result) || !is_soaked(cell)) {
         let sample = cell.results.get(&result.name);
@@ -60,28 +61,6 @@ fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option
     let chart = Chart::from_lines(&format!("{} against {factor}", result.label), factor, unit.name, lines)?;
     let is_size = study.cells.iter().any(|cell| cell.asked.get(factor).is_some_and(Level::is_size));
     Some(Chart { x_kind: if is_size { "bytes" } else { "number" }, ..chart })
-}
-
-/// The unit of an axis, and its part of the result's own.
-#[derive(Clone, Copy, Debug)]
-struct AxisUnit<'study> {
-    name: &'study str,
-    scale: f64,
-}
-
-impl<'study> AxisUnit<'study> {
-    /// Times are shown in the unit of the largest one.
-    fn of_result(study: &StudySummary, result: &'study StudyResult) -> AxisUnit<'study> {
-        let medians = study.cells.iter().filter_map(|cell| cell.median(&result.name));
-        let largest = medians.fold(0.0, f64::max);
-        match result.unit.as_str() {
-            "ns" if largest >= 1e9 => AxisUnit { name: "s", scale: 1e-9 },
-            "ns" if largest >= 1e6 => AxisUnit { name: "ms", scale: 1e-6 },
-            "ns" if largest >= 1e3 => AxisUnit { name: "µs", scale: 1e-3 },
-            "bytes/s" => AxisUnit { name: "MB/s", scale: 1e-6 },
-            unit => AxisUnit { name: unit, scale: 1.0 },
-        }
-    }
 }
 
 /// Whether a result is found only in runs with the soaker.

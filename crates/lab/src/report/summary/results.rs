@@ -11,7 +11,7 @@ use crate::study::{Better, Changes, Study, StudyResult, builtin};
 
 /// A result whose fields can be read.
 #[derive(Debug)]
-struct ResultReader<'study> {
+pub(in crate::report) struct ResultReader<'study> {
     result: &'study StudyResult,
     from: FieldPath,
     per: Option<FieldPath>,
@@ -39,6 +39,17 @@ pub(in crate::report) fn declared_by(text: &str) -> Vec<StudyResult> {
     study.map_or(Vec::new(), |study| study.results)
 }
 
+/// The study that rows are of, if it declares figures: by its text in the rows, or of older rows as it is built in.
+pub(in crate::report) fn study_with_figures(name: &str, rows: &[&Row]) -> Option<Study> {
+    let in_rows = rows.iter().rev().find_map(|row| row.study_text.as_deref());
+    let built_in = || builtin::find(name).map(|study| study.text);
+    let mut studies = in_rows
+        .into_iter()
+        .chain(built_in())
+        .filter_map(|text| Study::parse("the rows' study", text, &Changes::default()).ok());
+    studies.find(|study| !study.figures.is_empty())
+}
+
 /// The runs of rows, each with its values.
 pub(super) fn runs_of<'rows>(rows: &[&'rows Row], results: &[StudyResult]) -> Vec<CellRun<'rows>> {
     let readers: Vec<Option<ResultReader<'_>>> = results.iter().map(ResultReader::new).collect();
@@ -52,12 +63,13 @@ pub(super) fn runs_of<'rows>(rows: &[&'rows Row], results: &[StudyResult]) -> Ve
 
 impl<'study> ResultReader<'study> {
     /// `None` where a field is none: a study is checked before its first run.
-    fn new(result: &'study StudyResult) -> Option<ResultReader<'study>> {
+    pub fn new(result: &'study StudyResult) -> Option<ResultReader<'study>> {
         let per = result.per.as_deref().map(FieldPath::parse).transpose().ok()?;
         Some(ResultReader { result, from: FieldPath::parse(&result.from).ok()?, per })
     }
 
-    fn value(&self, fields: &Value) -> Option<f64> {
+    /// The value in the fields of a row.
+    pub fn value(&self, fields: &Value) -> Option<f64> {
         let of = &self.result.of;
         let per = match &self.per {
             Some(per) => per.value(fields, of)?,
@@ -65,6 +77,27 @@ impl<'study> ResultReader<'study> {
         };
         let value = self.from.value(fields, of)? / per * self.result.times.unwrap_or(1.0);
         value.is_finite().then_some(value)
+    }
+}
+
+impl ResultReader<'_> {
+    /// Each value of a list in the fields of a row, or the only one.
+    pub fn each(&self, fields: &Value) -> Vec<Option<f64>> {
+        if !self.from.is_list() {
+            return vec![self.value(fields)];
+        }
+        let times = self.result.times.unwrap_or(1.0);
+        self.from.each(fields).into_iter().map(|value| Some(value? * times)).collect()
+    }
+
+    /// Whether it is a list.
+    pub fn is_list(&self) -> bool {
+        self.from.is_list()
+    }
+
+    /// What its field holds, as it is.
+    pub fn part<'row>(&self, fields: &'row Value) -> Option<&'row Value> {
+        self.from.part(fields)
     }
 }
 

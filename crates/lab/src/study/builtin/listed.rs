@@ -23,12 +23,27 @@ pub struct ListedStudy {
     pub seconds: Option<f64>,
 }
 
+/// How long a study lasts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StudyLength {
+    pub runs: usize,
+    pub may_end_early: bool,
+    pub seconds: Option<f64>,
+}
+
+impl StudyLength {
+    pub fn of(study: &Study) -> StudyLength {
+        let runs = study.runs(&study.cells()).len();
+        let seconds = study.run_takes.map(|each| each.as_secs_f64() * runs as f64);
+        StudyLength { runs, may_end_early: study.stop.is_some(), seconds }
+    }
+}
+
 impl ListedStudy {
     pub(crate) fn from_built_in(&BuiltIn { question, name, text }: &BuiltIn) -> Option<ListedStudy> {
         let study = Study::parse(name, text, &Changes::default()).ok()?;
-        let runs = study.runs(&study.cells()).len();
-        let seconds = study.run_takes.map(|each| each.as_secs_f64() * runs as f64);
-        let may_end_early = study.stop.is_some();
+        let length = StudyLength::of(&study);
+        let StudyLength { runs, may_end_early, seconds } = length;
         Some(ListedStudy { question, name, runs, may_end_early, seconds, title: study.title })
     }
 

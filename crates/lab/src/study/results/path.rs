@@ -55,6 +55,48 @@ impl FieldPath {
     }
 }
 
+impl FieldPath {
+    /// Each value of the lists on the way, in their order; `None` in the place of one that is none.
+    pub fn each(&self, row: &Value) -> Vec<Option<f64>> {
+        let mut found = Vec::new();
+        walk(row, &self.steps, &mut |value| found.push(value.as_f64().filter(|number| number.is_finite())));
+        found
+    }
+
+    /// Whether there is a list on the way.
+    pub fn is_list(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, FieldStep::From(_)))
+    }
+
+    /// What is at the end of the way: of a list the first item.
+    pub fn part<'row>(&self, row: &'row Value) -> Option<&'row Value> {
+        let mut found = None;
+        walk(row, &self.steps, &mut |value| {
+            found.get_or_insert(value);
+        });
+        found
+    }
+}
+
+/// Goes the way to its end, once for each item of the lists on it. A way that ends early ends at null.
+fn walk<'row>(value: &'row Value, steps: &[FieldStep], seen: &mut impl FnMut(&'row Value)) {
+    const NOTHING: &Value = &Value::Null;
+    let Some((step, rest)) = steps.split_first() else { return seen(value) };
+    match step {
+        FieldStep::Name(name) => walk(value.get(name).unwrap_or(NOTHING), rest, seen),
+        FieldStep::Item(at) => walk(item_at(value, *at).unwrap_or(NOTHING), rest, seen),
+        FieldStep::From(first) => {
+            value.as_array().into_iter().flatten().skip(*first).for_each(|item| walk(item, rest, seen));
+        }
+    }
+}
+
+fn item_at(value: &Value, at: i64) -> Option<&Value> {
+    let items = value.as_array()?;
+    let at = if at < 0 { items.len().checked_sub(at.unsigned_abs() as usize)? } else { at as usize };
+    items.get(at)
+}
+
 fn step_of_item(item: &str) -> Option<FieldStep> {
     match item.strip_suffix(':') {
         Some(first) => first.parse().ok().map(FieldStep::From),
@@ -69,12 +111,7 @@ fn value_behind(value: &Value, steps: &[FieldStep], of: &[OneOfMany]) -> Option<
     };
     match step {
         FieldStep::Name(name) => value_behind(value.get(name)?, rest, of),
-        FieldStep::Item(at) => {
-            let items = value.as_array()?;
-            let at =
-                if *at < 0 { items.len().checked_sub(at.unsigned_abs() as usize)? } else { *at as usize };
-            value_behind(items.get(at)?, rest, of)
-        }
+        FieldStep::Item(at) => value_behind(item_at(value, *at)?, rest, of),
         FieldStep::From(first) => {
             let (one, inner) =
                 of.split_first().map_or((OneOfMany::default(), of), |(one, inner)| (*one, inner));

@@ -1,0 +1,267 @@
+//! A figure that a study declares, as a chart of its rows: medians with their intervals, and published values beside.
+//!
+//! Must not know: how a chart is drawn, what a page says besides.
+
+mod found;
+mod steps;
+
+use serde_json::Value;
+
+use self::found::{FoundLine, FoundPoint, Place};
+use super::{AxisUnit, Chart, ChartKind, LineOrigin};
+use crate::published;
+use crate::report::summary::results::ResultReader;
+use crate::row::Row;
+use crate::study::{FigureValue, Level, LogAxes, PublishedLine, SOAKER, Study, StudyFigure, StudyResult};
+
+/// Which rows may be in a figure.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TakenRows {
+    /// Disturbed runs, too.
+    pub keep_disturbed: bool,
+}
+
+/// A row with its fields.
+struct FieldRow<'rows> {
+    row: &'rows Row,
+    fields: Value,
+}
+
+/// The first axis of a figure.
+enum FirstAxis {
+    Factor(String),
+    Result(StudyResult),
+    /// The values themselves.
+    Own,
+}
+
+/// A figure of a study, its values looked up.
+pub struct FigureOfStudy<'study> {
+    figure: &'study StudyFigure,
+    x: FirstAxis,
+    drawn: Vec<DrawnResult>,
+}
+
+/// A result that is drawn.
+struct DrawnResult {
+    result: StudyResult,
+    origin: LineOrigin,
+}
+
+impl<'study> FigureOfStudy<'study> {
+    /// Looks up the values of a figure, which a study was checked to have.
+    pub fn new(figure: &'study StudyFigure, study: Option<&Study>) -> FigureOfStudy<'study> {
+        let result = |value: &FigureValue| match value {
+            FigureValue::Name(name) => study.and_then(|study| study.result(name)),
+            FigureValue::Field(field) => Some(field.clone()),
+        };
+        let drawn = |values: &[FigureValue], origin| -> Vec<DrawnResult> {
+            values.iter().filter_map(result).map(|result| DrawnResult { result, origin }).collect()
+        };
+        let x = match &figure.x {
+            None => FirstAxis::Own,
+            Some(value) => match (value, result(value)) {
+                (_, Some(result)) => FirstAxis::Result(result),
+                (FigureValue::Name(name), None) => FirstAxis::Factor(name.clone()),
+                (FigureValue::Field(field), None) => FirstAxis::Result(field.clone()),
+            },
+        };
+        let mut all = drawn(&figure.y, LineOrigin::Measured);
+        all.extend(drawn(&figure.forecast, LineOrigin::Forecast));
+        FigureOfStudy { figure, x, drawn: all }
+    }
+
+    /// The chart of these rows of the study.
+    pub fn chart(&self, rows: &[&Row], taken: TakenRows) -> Chart {
+        let mut notes = self.figure.notes.clone();
+        let chosen: Vec<&Row> = rows.iter().copied().filter(|row| self.is_chosen(row)).collect();
+        let all = chosen.len();
+        let mut chosen: Vec<&Row> =
+            chosen.into_iter().filter(|row| taken.keep_disturbed || row.disturbance().is_none()).collect();
+        if chosen.len() < all {
+            notes.push(format!("{} of {all} runs are disturbed and left out", all - chosen.len()));
+        }
+        if let Some(words) = mixture(&chosen) {
+            notes.push(words);
+            chosen.clear();
+        }
+        let rows: Vec<FieldRow<'_>> =
+            chosen.into_iter().map(|row| FieldRow { row, fields: row.fields() }).collect();
+        let mut lines = self.measured(&rows);
+        lines.extend(self.published(&mut notes));
+        let mut chart = found::chart(self.figure, lines, &self.units());
+        notes.append(&mut chart.notes);
+        Chart { notes, ..chart }
+    }
+
+    fn is_chosen(&self, row: &Row) -> bool {
+        let has = |(factor, levels): (&String, &Vec<Level>)| {
+            row.asked.get(factor).is_some_and(|level| levels.contains(level))
+        };
+        row.is_completed() && self.figure.cells.iter().all(has)
+    }
+
+    /// Factors whose levels make lines: those that the figure says, else all that vary but that of the first axis.
+    fn series(&self, rows: &[FieldRow<'_>]) -> Vec<String> {
+        if let Some(series) = &self.figure.series {
+            return series.clone();
+        }
+        let own = match &self.x {
+            FirstAxis::Factor(name) => Some(name),
+            _ => None,
+        };
+        let Some(first) = rows.first() else { return Vec::new() };
+        let varies = |name: &&String| {
+            rows.iter().any(|other| other.row.asked.get(*name) != first.row.asked.get(*name))
+        };
+        let factors = first.row.asked.keys().filter(|name| Some(*name) != own && *name != SOAKER);
+        factors.filter(varies).cloned().collect()
+    }
+
+    fn measured(&self, rows: &[FieldRow<'_>]) -> Vec<FoundLine> {
+        let series = self.series(rows);
+        let mut lines = Vec::new();
+        for drawn in &self.drawn {
+            let Some(y) = ResultReader::new(&drawn.result) else { continue };
+            // With the soaker a run is not as fast, and without it there is no CPU time by it.
+            let by_soaker =
+                drawn.result.from.starts_with("soaker.") || self.figure.cells.contains_key(SOAKER);
+            for line in found::by_levels(rows, &series) {
+                let rows = line.rows.iter().copied().filter(|row| by_soaker || !is_soaked(row.row));
+                let rows: Vec<&FieldRow<'_>> = rows.collect();
+                let points = match self.figure.kind {
+                    ChartKind::Histogram => steps::histogram(&rows, &y),
+                    ChartKind::Distribution => steps::distribution(&rows, &y),
+                    _ => self.points(&rows, &y),
+                };
+                lines.push(FoundLine {
+                    name: drawn.result.label.clone(),
+                    levels: line.levels,
+                    factors: series.clone(),
+                    origin: drawn.origin,
+                    points,
+                });
+            }
+        }
+        lines
+    }
+
+    fn points(&self, rows: &[&FieldRow<'_>], y: &ResultReader<'_>) -> Vec<FoundPoint> {
+        let mut gathered = found::Gathered::default();
+        let x = match &self.x {
+            FirstAxis::Result(result) => ResultReader::new(result),
+            _ => None,
+        };
+        for row in rows {
+            match (&self.x, &x) {
+                (FirstAxis::Factor(name), _) => {
+                    let level = row.row.asked.get(name);
+                    if let Some((level, y)) = level.zip(y.value(&row.fields)) {
+                        gathered.add(level.to_string(), Place::of_level(level), y);
+                    }
+                }
+                (_, Some(x)) if x.is_list() => {
+                    let pairs = x.each(&row.fields).into_iter().zip(y.each(&row.fields));
+                    for (x, y) in pairs.filter_map(|(x, y)| Some((x?, y?))) {
+                        gathered.add(x.to_string(), Place::at(x), y);
+                    }
+                }
+                (_, Some(x)) => {
+                    if let Some((x, y)) = x.value(&row.fields).zip(y.value(&row.fields)) {
+                        gathered.add(format!("{:?}", row.row.asked), Place::at(x), y);
+                    }
+                }
+                _ => {}
+            }
+        }
+        gathered.points()
+    }
+
+    fn published(&self, notes: &mut Vec<String>) -> Vec<FoundLine> {
+        let mut lines = Vec::new();
+        for line in &self.figure.published {
+            match published_lines(line, self.figure.has_names()) {
+                Ok(found) => lines.extend(found),
+                Err(error) => notes.push(error.to_string()),
+            }
+        }
+        lines
+    }
+
+    fn units(&self) -> found::AxisWords {
+        let y = self.drawn.first().map(|drawn| &drawn.result);
+        let several = self.drawn.iter().filter(|drawn| drawn.origin == LineOrigin::Measured).count() > 1;
+        let x = match &self.x {
+            FirstAxis::Factor(name) => (name.clone(), String::new()),
+            FirstAxis::Result(result) => (result.label.clone(), result.unit.clone()),
+            FirstAxis::Own => y.map(|y| (y.label.clone(), y.unit.clone())).unwrap_or_default(),
+        };
+        let (y_label, y_unit) = match self.figure.kind {
+            ChartKind::Histogram => ("count".into(), "1".into()),
+            ChartKind::Distribution => ("part of all runs".into(), "1".into()),
+            _ => (
+                y.filter(|_| !several).map(|y| y.label.clone()).unwrap_or_default(),
+                y.map(|y| y.unit.clone()).unwrap_or_default(),
+            ),
+        };
+        found::AxisWords { x_label: x.0, x_unit: x.1, y_label, y_unit, names_results: several }
+    }
+}
+
+/// With the soaker on.
+fn is_soaked(row: &Row) -> bool {
+    row.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off")
+}
+
+/// Why rows are not drawn in one figure.
+fn mixture(rows: &[&Row]) -> Option<String> {
+    let distinct = |field: fn(&Row) -> Option<&str>| -> usize {
+        rows.iter()
+            .filter_map(|row| field(row))
+            .filter(|it| !it.is_empty())
+            .collect::<std::collections::BTreeSet<_>>()
+            .len()
+    };
+    let is_compared = rows.iter().any(|row| row.asked.contains_key(crate::study::BINARY));
+    let builds = if is_compared { 1 } else { distinct(|row| Some(&row.build)) };
+    let found = [
+        (builds, "builds"),
+        (distinct(|row| row.machine_id.as_deref()), "machines"),
+        (distinct(|row| Some(&row.kernel)), "kernels"),
+    ];
+    let (count, of) = found.into_iter().find(|(count, _)| *count > 1)?;
+    Some(format!(
+        "not drawn: the rows are of {count} {of}, and one figure of them would show no single one; give a file of each by \
+         itself"
+    ))
+}
+
+/// A line for each word of the table's column of series.
+fn published_lines(line: &PublishedLine, has_names: bool) -> anyhow::Result<Vec<FoundLine>> {
+    let table = published::table(&line.table)?;
+    let mut lines: Vec<FoundLine> = Vec::new();
+    for row in table.rows() {
+        let has_word = |(column, word): (&String, &String)| row.text(column).is_ok_and(|text| text == word);
+        if !line.rows.iter().all(has_word) {
+            continue;
+        }
+        let Some(y) = row.optional(&line.y)? else { continue };
+        let place = if has_names && line.x_times.is_none() {
+            Place::of_level(&Level::from(row.text(&line.x)?))
+        } else {
+            let Some(x) = row.optional(&line.x)? else { continue };
+            Place::at(x * line.x_times.unwrap_or(1.0))
+        };
+        let word = line.series.as_ref().map(|column| row.text(column)).transpose()?;
+        let name = word.map_or(line.label.clone(), |word| format!("{}: {word}", line.label));
+        let point = FoundPoint::of_one(place, y * line.y_times.unwrap_or(1.0));
+        match lines.iter_mut().find(|line| line.name == name) {
+            Some(line) => line.points.push(point),
+            None => {
+                let origin = if line.is_formula { LineOrigin::Formula } else { LineOrigin::Published };
+                lines.push(FoundLine { name, origin, points: vec![point], ..FoundLine::default() });
+            }
+        }
+    }
+    Ok(lines)
+}

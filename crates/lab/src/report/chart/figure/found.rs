@@ -1,0 +1,275 @@
+//! The values of a figure as they are found, gathered by their places, and put into a chart.
+//!
+//! Must not know: where they were found.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::{AxisUnit, Chart, ChartKind, FieldRow, LineOrigin, LogAxes, StudyFigure};
+use crate::judge::stats::{self, Interval};
+use crate::report::chart::{ChartLine, ChartPoint, PointLine};
+use crate::report::summary::SEED;
+use crate::study::Level;
+
+/// A place on the first axis.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// As it is written.
+    level: Level,
+    x: f64,
+    is_size: bool,
+}
+
+/// Values at a place.
+#[derive(Clone, Debug)]
+pub(super) struct FoundPoint {
+    place: Place,
+    y: f64,
+    interval: Option<Interval>,
+}
+
+/// A line as it is found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FoundLine {
+    /// The name of its result, or of what was published.
+    pub name: String,
+    /// The levels that make it a line, and their factors.
+    pub levels: Vec<Level>,
+    /// See `levels`.
+    pub factors: Vec<String>,
+    /// Where its values come from.
+    pub origin: LineOrigin,
+    /// Its values.
+    pub points: Vec<FoundPoint>,
+}
+
+/// What the axes of a figure are called.
+#[derive(Clone, Debug)]
+pub(super) struct AxisWords {
+    pub x_label: String,
+    pub x_unit: String,
+    pub y_label: String,
+    pub y_unit: String,
+    /// Lines are named by their results.
+    pub names_results: bool,
+}
+
+/// Rows with the same levels of some factors.
+pub(super) struct LevelRows<'rows, 'row> {
+    pub levels: Vec<Level>,
+    pub rows: Vec<&'rows FieldRow<'row>>,
+}
+
+/// Values by their places.
+#[derive(Default)]
+pub(super) struct Gathered {
+    groups: BTreeMap<String, GatheredPoint>,
+}
+
+#[derive(Default)]
+struct GatheredPoint {
+    places: Vec<Place>,
+    values: Vec<f64>,
+}
+
+impl Place {
+    pub fn at(x: f64) -> Place {
+        Place { level: Level::from(x.to_string().as_str()), x, is_size: false }
+    }
+
+    pub fn of_level(level: &Level) -> Place {
+        Place { level: level.clone(), x: level.value().unwrap_or(f64::NAN), is_size: level.is_size() }
+    }
+}
+
+impl FoundPoint {
+    pub fn of_one(place: Place, y: f64) -> FoundPoint {
+        FoundPoint { place, y, interval: None }
+    }
+}
+
+impl Gathered {
+    /// Adds a value to those of a group.
+    pub fn add(&mut self, group: String, place: Place, value: f64) {
+        let group = self.groups.entry(group).or_default();
+        group.places.push(place);
+        group.values.push(value);
+    }
+
+    /// A point of each group: its medians.
+    pub fn points(self) -> Vec<FoundPoint> {
+        let point = |group: GatheredPoint| {
+            let xs: Vec<f64> = group.places.iter().map(|place| place.x).collect();
+            let first = group.places.first()?;
+            let x = stats::median(&xs).unwrap_or(first.x);
+            Some(FoundPoint {
+                place: Place { x, ..first.clone() },
+                y: stats::median(&group.values)?,
+                interval: stats::median_interval(&group.values, SEED),
+            })
+        };
+        self.groups.into_values().filter_map(point).collect()
+    }
+}
+
+/// Parts rows by the levels of factors, as people order them.
+pub(super) fn by_levels<'rows, 'row>(
+    rows: &'rows [FieldRow<'row>],
+    factors: &[String],
+) -> Vec<LevelRows<'rows, 'row>> {
+    let mut groups: BTreeMap<Vec<Level>, Vec<&FieldRow<'row>>> = BTreeMap::new();
+    for row in rows {
+        let level = |name: &String| row.row.asked.get(name).cloned().unwrap_or_default();
+        groups.entry(factors.iter().map(level).collect()).or_default().push(row);
+    }
+    let groups = groups.into_iter().map(|(levels, rows)| LevelRows { levels, rows });
+    let mut groups: Vec<LevelRows<'_, '_>> = groups.collect();
+    groups.sort_by(|one, other| by_values(&one.levels, &other.levels));
+    groups
+}
+
+fn by_values(ours: &[Level], theirs: &[Level]) -> Ordering {
+    let each = ours.iter().zip(theirs).map(|(one, other)| one.by_value(other));
+    each.fold(Ordering::Equal, Ordering::then)
+}
+
+/// Puts lines into a chart.
+pub(super) fn chart(figure: &StudyFigure, mut lines: Vec<FoundLine>, words: &AxisWords) -> Chart {
+    if figure.has_names() {
+        lines.iter_mut().for_each(|line| line.points.retain(|point| point.y.is_finite()));
+    } else {
+        let is_finite = |point: &FoundPoint| point.place.x.is_finite() && point.y.is_finite();
+        lines.iter_mut().for_each(|line| line.points.retain(is_finite));
+    }
+    lines.retain(|line| !line.points.is_empty());
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let y_unit = AxisUnit::of(&words.y_unit, points().map(|point| point.y.abs()).fold(0.0, f64::max));
+    let x_unit = AxisUnit::of(&words.x_unit, points().map(|point| point.place.x.abs()).fold(0.0, f64::max));
+    let is_size = words.x_unit == "bytes" || points().any(|point| point.place.is_size);
+    for point in lines.iter_mut().flat_map(|line| &mut line.points) {
+        point.y *= y_unit.scale;
+        point.place.x *= x_unit.scale;
+        if let Some(interval) = &mut point.interval {
+            *interval = Interval { low: interval.low * y_unit.scale, high: interval.high * y_unit.scale };
+        }
+    }
+    let chart = match figure.kind {
+        ChartKind::Parts => of_parts(lines),
+        ChartKind::Bars | ChartKind::Heat => of_names(lines, figure, words),
+        _ => of_places(lines, words),
+    };
+    let is_log = match figure.log {
+        None => chart.is_log,
+        Some(axes) => matches!(axes, LogAxes::X | LogAxes::Both),
+    };
+    let (first, last) = (chart.xs.first().copied(), chart.xs.last().copied());
+    Chart {
+        name: figure.name.clone(),
+        kind: figure.kind,
+        title: datapump::shown(figure.title.as_bytes()),
+        x_label: with_unit(&words.x_label, if is_size { "" } else { x_unit.name }),
+        x_kind: if is_size { "bytes" } else { "number" },
+        is_log: is_log && first.is_some_and(|first| first > 0.0) && last > first,
+        y_label: with_unit(&words.y_label, y_unit.name),
+        y_is_log: matches!(figure.log, Some(LogAxes::Y | LogAxes::Both)),
+        ..chart
+    }
+}
+
+fn with_unit(label: &str, unit: &str) -> String {
+    match (label, unit) {
+        (label, "" | "1") => label.into(),
+        ("", unit) => unit.into(),
+        (label, unit) => format!("{label}, {unit}"),
+    }
+}
+
+impl FoundLine {
+    fn label(&self, names_results: bool) -> String {
+        let levels = self.factors.iter().zip(&self.levels).map(|(factor, level)| format!("{factor} {level}"));
+        let name = (names_results || self.levels.is_empty() || self.origin != LineOrigin::Measured)
+            .then(|| self.name.clone());
+        let words: Vec<String> = name.into_iter().chain(levels).collect();
+        let forecast = if self.origin == LineOrigin::Forecast { ", forecast" } else { "" };
+        format!("{}{forecast}", words.join(", "))
+    }
+}
+
+fn of_places(lines: Vec<FoundLine>, words: &AxisWords) -> Chart {
+    let lines = lines.iter().map(|line| {
+        let point =
+            |point: &FoundPoint| ChartPoint { x: point.place.x, y: point.y, interval: point.interval };
+        let points = line.points.iter().map(point).collect();
+        PointLine { label: line.label(words.names_results), origin: line.origin, points }
+    });
+    Chart::over_places(lines.collect())
+}
+
+/// The distinct places, in their order, those of rows first where two are the same.
+fn names(lines: &[FoundLine]) -> Vec<Level> {
+    let mut names: Vec<Level> = Vec::new();
+    for point in lines.iter().flat_map(|line| &line.points) {
+        if !names.iter().any(|name| name.by_value(&point.place.level) == Ordering::Equal) {
+            names.push(point.place.level.clone());
+        }
+    }
+    names.sort_by(Level::by_value);
+    names
+}
+
+fn of_names(lines: Vec<FoundLine>, figure: &StudyFigure, words: &AxisWords) -> Chart {
+    let names = names(&lines);
+    let line = |line: &FoundLine| {
+        let at = |name: &Level| {
+            line.points.iter().find(|point| point.place.level.by_value(name) == Ordering::Equal)
+        };
+        let label = match (figure.kind, line.levels.first()) {
+            (ChartKind::Heat, Some(level)) => level.to_string(),
+            _ => line.label(words.names_results),
+        };
+        ChartLine {
+            label: datapump::shown(label.as_bytes()),
+            origin: line.origin,
+            values: names.iter().map(|name| at(name).map(|point| point.y)).collect(),
+            lows: names.iter().map(|name| Some(at(name)?.interval?.low)).collect(),
+            highs: names.iter().map(|name| Some(at(name)?.interval?.high)).collect(),
+        }
+    };
+    Chart { lines: lines.iter().map(line).collect(), x_names: shown(&names), ..Chart::default() }
+}
+
+fn shown(names: &[Level]) -> Vec<String> {
+    names.iter().map(|name| datapump::shown(name.to_string().as_bytes())).collect()
+}
+
+/// A bar for each place and each combination of levels, a part for each result. What was published has bars of its own.
+fn of_parts(lines: Vec<FoundLine>) -> Chart {
+    let places = names(&lines);
+    let mut bars: Vec<String> = Vec::new();
+    let mut parts: Vec<ChartLine> = Vec::new();
+    for place in &places {
+        for line in &lines {
+            let found = line.points.iter().find(|point| point.place.level.by_value(place) == Ordering::Equal);
+            let Some(found) = found else { continue };
+            let levels = line.levels.iter().map(Level::to_string);
+            let bar: Vec<String> = std::iter::once(place.to_string()).chain(levels).collect();
+            let bar = datapump::shown(bar.join(", ").as_bytes());
+            let at = bars.iter().position(|known| *known == bar).unwrap_or_else(|| {
+                bars.push(bar);
+                bars.len() - 1
+            });
+            let label = datapump::shown(line.name.as_bytes());
+            let part = match parts.iter().position(|part| part.label == label && part.origin == line.origin) {
+                Some(part) => part,
+                None => {
+                    parts.push(ChartLine { label, origin: line.origin, ..ChartLine::default() });
+                    parts.len() - 1
+                }
+            };
+            parts[part].values.resize(at + 1, None);
+            parts[part].values[at] = Some(found.y);
+        }
+    }
+    parts.iter_mut().for_each(|part| part.values.resize(bars.len(), None));
+    Chart { lines: parts, x_names: bars, ..Chart::default() }
+}

@@ -1,0 +1,32 @@
+//! The values of a chart as a table: for readers without a script, and to compute with.
+//!
+//! Must not know: how a chart is drawn.
+
+use super::chart::Chart;
+use super::figures::figures;
+use super::html::Html;
+
+/// The values of a chart.
+pub(super) fn of_chart(chart: &Chart) -> Html {
+    let places: Vec<String> = match chart.x_names.is_empty() {
+        true => chart.xs.iter().map(|x| place_words(chart, *x)).collect(),
+        false => chart.x_names.clone(),
+    };
+    let head: Vec<String> = [chart.x_label.clone()]
+        .into_iter()
+        .chain(chart.lines.iter().map(|line| line.label.clone()))
+        .collect();
+    let value = |value: Option<f64>| value.map_or(String::new(), figures);
+    let row = |(at, place): (usize, &String)| {
+        let values = chart.lines.iter().map(|line| value(line.values.get(at).copied().flatten()));
+        [place.clone()].into_iter().chain(values).collect::<Vec<String>>()
+    };
+    let rows: Vec<Vec<String>> = places.iter().enumerate().map(row).collect();
+    let mut html = Html::default();
+    html.table(&head, &rows);
+    html
+}
+
+fn place_words(chart: &Chart, x: f64) -> String {
+    if chart.x_kind == "bytes" { datapump::units::bytes_words(x.max(0.0).round() as u64) } else { figures(x) }
+}

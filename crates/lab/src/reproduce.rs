@@ -1,0 +1,211 @@
+//! A founding document redone on this machine: its experiments part by part, each with its own file of rows, and a page with
+//! its figures, the published values beside.
+//!
+//! Repeated, it goes on where it stopped: rows that are there are not measured again. Must not know: what a study is made
+//! of, how a page is written.
+
+pub(crate) mod document;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, bail};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use self::document::{DOCUMENTS, Document, DocumentPart};
+use crate::report::document::{FoundPart, WrittenDocument};
+use crate::row::{Row, read_rows};
+use crate::session::StudySession;
+use crate::session::notice::tell;
+use crate::study::Study;
+use crate::study::builtin::listed::StudyLength;
+use crate::{RunArguments, report::figures};
+
+/// What [`reproduce`] is asked.
+#[derive(Clone, Debug, Default)]
+pub struct ReproduceArguments {
+    /// The document.
+    pub name: String,
+    /// The small form of every study: to see the page, not to measure.
+    pub quick: bool,
+    /// The name of the only part or figure that is run and shown.
+    pub only: Option<String>,
+    /// The folder of the page, its figures and its rows.
+    pub out: PathBuf,
+    /// The folder for the files that are moved; `out` by default.
+    pub folder: Option<PathBuf>,
+    /// The program that `{pump}` stands for in commands; this program's own file by default.
+    pub pump: Option<PathBuf>,
+    /// What rows call the build of this program.
+    pub build: Option<String>,
+    /// Disturbed runs count, too.
+    pub keep_disturbed: bool,
+    /// Once it is true, it ends soon, with an error.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A document in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ListedDocument {
+    /// Its name.
+    pub name: String,
+    /// What its page is called.
+    pub title: String,
+    /// Authors, title, year.
+    pub source: String,
+    /// Runs of all its studies.
+    pub runs: usize,
+    /// About how many seconds they take, of studies of which that is known.
+    pub seconds: f64,
+    /// What some of them need.
+    pub needs: Vec<&'static str>,
+}
+
+/// What was made.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Reproduced {
+    /// The document.
+    pub document: String,
+    /// The page.
+    pub page: String,
+    /// Parts that it shows.
+    pub parts: usize,
+    /// Figures.
+    pub figures: usize,
+    /// Rows that are in them.
+    pub runs: usize,
+    /// Failed runs among them.
+    pub failed_runs: usize,
+    /// Parts whose runs could not be made, and why.
+    pub not_run: Vec<String>,
+}
+
+/// The documents.
+pub fn documents() -> Vec<ListedDocument> {
+    let listed = |built_in: &document::BuiltInDocument| {
+        let document = Document::parse(built_in.name, built_in.text).ok()?;
+        Some(listed(&document, false))
+    };
+    DOCUMENTS.iter().filter_map(listed).collect()
+}
+
+fn listed(document: &Document, quick: bool) -> ListedDocument {
+    let studies = document.parts.iter().filter_map(|part| part.study(quick).ok()?);
+    let lengths: Vec<StudyLength> = studies.map(|study| StudyLength::of(&study)).collect();
+    let needs = document.parts.iter().flat_map(|part| &part.needs).map(|need| need.words());
+    let mut needs: Vec<&'static str> = needs.collect();
+    needs.sort_unstable();
+    needs.dedup();
+    ListedDocument {
+        name: document.name.clone(),
+        title: document.title.clone(),
+        source: document.source.clone(),
+        runs: lengths.iter().map(|length| length.runs).sum(),
+        seconds: lengths.iter().filter_map(|length| length.seconds).sum(),
+        needs,
+    }
+}
+
+impl ListedDocument {
+    /// How long it lasts and what it needs, in words.
+    pub fn length_words(&self) -> String {
+        let needs = if self.needs.is_empty() {
+            String::new()
+        } else {
+            format!("; some of it needs {}", self.needs.join(", "))
+        };
+        format!("{} runs, about {}{needs}", self.runs, figures::seconds(self.seconds))
+    }
+}
+
+/// Redoes a document and writes its page. Lines about the progress go to standard error.
+///
+/// Errors: no document or part of this name, no room, a file that cannot be written, an interrupt. A part whose study
+/// cannot run is shown with the reason.
+pub fn reproduce(arguments: &ReproduceArguments) -> anyhow::Result<Reproduced> {
+    let document = document::find(&arguments.name)?;
+    let parts = chosen(&document, arguments.only.as_deref())?;
+    let rows = arguments.out.join("rows");
+    std::fs::create_dir_all(&rows).with_context(|| format!("make the folder {}", rows.display()))?;
+    let runs = Document {
+        parts: parts.iter().map(|part| document.origin(part).clone()).collect(),
+        ..document.clone()
+    };
+    tell(&format!("{}: {}", document.name, listed(&without_twins(runs), arguments.quick).length_words()));
+    let mut found: Vec<FoundPart> = Vec::new();
+    for part in parts {
+        let origin = document.origin(part);
+        let file = rows.join(format!("{}.jsonl", origin.name));
+        let before = found.iter().find(|found| found.rows_of == origin.name);
+        let (study, rows, not_run) = match before {
+            Some(before) => (before.study.clone(), before.rows.clone(), before.not_run.clone()),
+            None => ran(origin, &file, arguments)?,
+        };
+        found.push(FoundPart { part: part.clone(), rows_of: origin.name.clone(), study, rows, not_run });
+    }
+    WrittenDocument { document: &document, parts: &found, keep_disturbed: arguments.keep_disturbed }
+        .write(&arguments.out)
+}
+
+/// Each part once.
+fn without_twins(document: Document) -> Document {
+    let mut parts: Vec<DocumentPart> = Vec::new();
+    for part in document.parts {
+        if !parts.iter().any(|known| known.name == part.name) {
+            parts.push(part);
+        }
+    }
+    Document { parts, ..document }
+}
+
+fn chosen<'all>(document: &'all Document, only: Option<&str>) -> anyhow::Result<Vec<&'all DocumentPart>> {
+    let Some(only) = only else { return Ok(document.parts.iter().collect()) };
+    let is_chosen =
+        |part: &&DocumentPart| part.name == only || part.figures.iter().any(|figure| figure.name == only);
+    let parts: Vec<&DocumentPart> = document.parts.iter().filter(is_chosen).collect();
+    if parts.is_empty() {
+        let names: Vec<&str> = document.parts.iter().map(|part| part.name.as_str()).collect();
+        bail!("'{}' is no part of it; there are {}", datapump::shown(only.as_bytes()), names.join(", "));
+    }
+    Ok(parts)
+}
+
+type RanPart = (Option<Study>, Vec<Row>, Option<String>);
+
+/// Runs the study of a part, as far as it is not run yet.
+fn ran(part: &DocumentPart, file: &Path, arguments: &ReproduceArguments) -> anyhow::Result<RanPart> {
+    let Some(study) = part.study(arguments.quick)? else { return Ok((None, Vec::new(), None)) };
+    let unmet = part.unmet();
+    let outcome = if unmet.is_empty() {
+        run(&study, file, arguments)
+    } else {
+        Err(anyhow::anyhow!("its runs need {}", unmet.join(", ")))
+    };
+    let not_run = match outcome {
+        Err(error) if arguments.stop.load(Ordering::Relaxed) => return Err(error),
+        Err(error) => {
+            tell(&format!("{}: {error:#}", part.name));
+            Some(format!("{error:#}"))
+        }
+        Ok(()) => None,
+    };
+    let rows = if file.exists() { read_rows(file)? } else { Vec::new() };
+    let rows = rows.into_iter().filter(|row| row.study == study.name).collect();
+    Ok((Some(study), rows, not_run))
+}
+
+fn run(study: &Study, file: &Path, arguments: &ReproduceArguments) -> anyhow::Result<()> {
+    let asked = RunArguments {
+        study: study.name.clone(),
+        quick: arguments.quick,
+        folder: Some(arguments.folder.clone().unwrap_or_else(|| arguments.out.clone())),
+        out: Some(file.into()),
+        pump: arguments.pump.clone(),
+        build: arguments.build.clone(),
+        stop: Arc::clone(&arguments.stop),
+        ..RunArguments::default()
+    };
+    StudySession::open(study, file, &asked, asked.this_program()?, &[])?.run()
+}
