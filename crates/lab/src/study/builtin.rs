@@ -60,40 +60,4 @@ pub fn find(name: &str) -> Option<BuiltIn> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::study::{Changes, Study, Template};
-
-    #[test]
-    fn every_built_in_study_is_in_order_also_in_its_small_form() {
-        for study in STUDIES {
-            for quick in [false, true] {
-                let changes = Changes { quick, ..Changes::default() };
-                let read = Study::parse(study.name, study.text, &changes).expect(study.name);
-                assert_eq!(read.name, study.name, "the file is named like the study");
-                assert!(!read.purpose.is_empty(), "{}: no purpose", study.name);
-            }
-        }
-    }
-
-    #[test]
-    fn every_file_in_the_folder_is_built_in() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/studies");
-        for entry in std::fs::read_dir(folder).expect("the folder") {
-            let name = entry.expect("readable").file_name().into_string().expect("UTF-8");
-            assert!(find(name.trim_end_matches(".toml")).is_some(), "{name} is not built in");
-        }
-    }
-
-    #[test]
-    fn programs_that_are_required_stand_in_a_command() {
-        for study in STUDIES {
-            let read = Study::parse(study.name, study.text, &Changes::default()).expect(study.name);
-            let Template::Command(lines) = &read.template else { continue };
-            for program in &read.requires {
-                let named = lines.values().any(|line| crate::session::names(line, program));
-                assert!(named, "{}: no command runs {program}", study.name);
-            }
-        }
-    }
-}
+mod tests;
