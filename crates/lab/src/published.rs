@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
+use crate::judge::cost::CsvTable;
 use crate::judge::cost::InputError;
-use crate::judge::cost::table::CsvTable;
 
 /// A table that comes with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ use crate::report::summary::results::study_with_figures;
 use crate::report::summary::{StudySummary, Summary};
 use crate::rig::files::replace;
 use crate::row::{self, Row};
-use crate::study::{Study, StudyFigure};
+use crate::study::Study;
 use chart::{Chart, FigureOfStudy, TakenRows};
 use html::{Html, text};
 
@@ -142,28 +142,25 @@ fn add_study(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, row
     add_table(html, study);
     let taken = TakenRows { keep_disturbed: study.disturbed.kept };
     match study_with_figures(&study.study, rows) {
-        Some(declared) => add_figures(html, charts, Some(&declared), &declared.figures, rows, taken),
+        Some(declared) => add_figures(html, charts, &declared, rows, taken),
         None => chart::of_study(study).into_iter().for_each(|chart| add_chart(html, charts, chart)),
     }
     add_fits(html, charts, study, rows);
     facts::add(html, rows);
 }
 
-/// Figures, each with its values below it.
-fn add_figures(
-    html: &mut Html,
-    charts: &mut Vec<Chart>,
-    study: Option<&Study>,
-    figures: &[StudyFigure],
-    rows: &[&Row],
-    taken: TakenRows,
-) {
-    for figure in figures {
-        let chart = FigureOfStudy::new(figure, study).chart(rows, taken);
-        let values = values::of_chart(&chart);
-        add_chart(html, charts, chart);
-        html.folded("Its values", values);
+/// The figures of a study.
+fn add_figures(html: &mut Html, charts: &mut Vec<Chart>, study: &Study, rows: &[&Row], taken: TakenRows) {
+    for figure in &study.figures {
+        add_figure(html, charts, FigureOfStudy::new(figure, Some(study)).chart(rows, taken));
     }
+}
+
+/// A figure with its values below it.
+fn add_figure(html: &mut Html, charts: &mut Vec<Chart>, chart: Chart) {
+    let values = values::of_chart(&chart);
+    add_chart(html, charts, chart);
+    html.folded("Its values", values);
 }
 
 /// What a study found, as a table and sentences.
@@ -238,7 +235,7 @@ fn add_chart(html: &mut Html, charts: &mut Vec<Chart>, chart: Chart) {
     if chart.left_out > 0 {
         html.paragraph(&format!("{} more lines are left out: they could not be told apart.", chart.left_out));
     }
-    html.list(&chart.notes);
+    html.list(chart.fits.iter().map(|fit| &fit.words).chain(&chart.notes));
     charts.push(chart);
 }
 

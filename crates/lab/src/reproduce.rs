@@ -5,6 +5,7 @@
 //! of, how a page is written.
 
 pub(crate) mod document;
+pub(crate) mod forecast;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::document::{DOCUMENTS, Document, DocumentPart};
-use crate::report::document::{FoundPart, WrittenDocument};
+use self::forecast::StoredForecast;
+use crate::report::document::{FoundPart, WrittenDocument, fitted_cost};
 use crate::row::{Row, read_rows};
 use crate::session::StudySession;
 use crate::session::notice::tell;
@@ -139,11 +141,13 @@ pub fn reproduce(arguments: &ReproduceArguments) -> anyhow::Result<Reproduced> {
         let origin = document.origin(part);
         let file = rows.join(format!("{}.jsonl", origin.name));
         let before = found.iter().find(|found| found.rows_of == origin.name);
+        let forecast = forecast_of(part, &found, &file, arguments)?;
         let (study, rows, not_run) = match before {
             Some(before) => (before.study.clone(), before.rows.clone(), before.not_run.clone()),
             None => ran(origin, &file, arguments)?,
         };
-        found.push(FoundPart { part: part.clone(), rows_of: origin.name.clone(), study, rows, not_run });
+        let (part, rows_of) = (part.clone(), origin.name.clone());
+        found.push(FoundPart { part, rows_of, study, rows, not_run, forecast });
     }
     WrittenDocument { document: &document, parts: &found, keep_disturbed: arguments.keep_disturbed }
         .write(&arguments.out)
@@ -170,6 +174,22 @@ fn chosen<'all>(document: &'all Document, only: Option<&str>) -> anyhow::Result<
         bail!("'{}' is no part of it; there are {}", datapump::shown(only.as_bytes()), names.join(", "));
     }
     Ok(parts)
+}
+
+/// What the parts before forecast of this one: written down before its runs, or kept from then.
+fn forecast_of(
+    part: &DocumentPart,
+    before: &[FoundPart],
+    rows: &Path,
+    arguments: &ReproduceArguments,
+) -> anyhow::Result<Option<StoredForecast>> {
+    let Some(forecast) = &part.forecast else { return Ok(None) };
+    let folder = arguments.out.join("forecasts");
+    std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
+    let fitted = |figure: &str| fitted_cost(before, figure, arguments.keep_disturbed);
+    let made = StoredForecast::new(&part.name, forecast, fitted);
+    let has_runs = rows.metadata().is_ok_and(|rows| rows.len() > 0);
+    StoredForecast::keep(made, &folder.join(format!("{}.json", part.name)), has_runs)
 }
 
 type RanPart = (Option<Study>, Vec<Row>, Option<String>);

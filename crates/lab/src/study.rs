@@ -25,7 +25,7 @@ mod written;
 
 pub use cells::{Cell, Run};
 pub use distance::{PathKind, PathTemplate, RelayTemplate};
-pub use figures::{ChartKind, FigureValue, LogAxes, PublishedLine, StudyFigure};
+pub use figures::{ChartKind, FigureFit, FigureValue, LogAxes, PublishedLine, StudyFigure};
 pub use level::Level;
 pub(crate) use results::FieldPath;
 pub use results::{Better, OneOfMany, StudyResult};

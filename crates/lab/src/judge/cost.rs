@@ -14,7 +14,7 @@ mod input;
 mod overhead;
 mod parts;
 mod pipeline;
-pub(crate) mod table;
+mod table;
 mod told;
 
 pub use chain::{ChainPrediction, PartsFile};

@@ -7,9 +7,12 @@ mod usual;
 
 use serde::Serialize;
 
+use crate::judge::cost::{CostPart, predict};
 use crate::judge::stats::Interval;
 pub use crate::study::ChartKind;
+pub use figure::ChartFit;
 pub(super) use figure::{FigureOfStudy, TakenRows};
+use usual::is_by_soaker;
 pub(super) use usual::{is_soaked, of_study};
 
 /// More lines are one blur.
@@ -57,6 +60,8 @@ pub struct Chart {
     pub lines: Vec<ChartLine>,
     /// Lines that were left out.
     pub left_out: usize,
+    /// Models that were fitted to its lines.
+    pub fits: Vec<ChartFit>,
     /// What a reader should know of it: sentences below it.
     pub notes: Vec<String>,
 }
@@ -120,6 +125,13 @@ impl Chart {
             left_out,
             ..Chart::default()
         }
+    }
+
+    /// Adds what a cost model forecast for each place, before the runs were made.
+    pub fn add_forecast(&mut self, label: &str, part: &CostPart) {
+        let values = self.xs.iter().map(|size| Some(predict(part, *size))).collect();
+        let label = datapump::shown(label.as_bytes());
+        self.lines.push(ChartLine { label, origin: LineOrigin::Forecast, values, ..ChartLine::default() });
     }
 
     /// The chart of measured lines; none where they are of one place.

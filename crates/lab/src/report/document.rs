@@ -5,14 +5,16 @@
 
 use std::path::Path;
 
-use super::chart::{Chart, TakenRows};
+use super::chart::{Chart, FigureOfStudy, TakenRows};
 use super::fastest::fastest_lines;
 use super::html::Html;
-use super::{add_figures, add_table, facts, whole};
+use super::{add_figure, add_table, facts, whole};
+use crate::judge::cost::CostPart;
 use crate::published;
 use crate::report::summary::Summary;
 use crate::reproduce::Reproduced;
 use crate::reproduce::document::{Document, DocumentPart};
+use crate::reproduce::forecast::StoredForecast;
 use crate::rig::files::replace;
 use crate::row::Row;
 use crate::study::Study;
@@ -27,6 +29,20 @@ pub(crate) struct FoundPart {
     pub rows: Vec<Row>,
     /// Why its runs were not made, or not all.
     pub not_run: Option<String>,
+    /// What parts before it forecast of it.
+    pub forecast: Option<StoredForecast>,
+}
+
+/// The cost that was fitted to the first line of a figure.
+pub(crate) fn fitted_cost(parts: &[FoundPart], figure: &str, keep_disturbed: bool) -> Option<CostPart> {
+    let found = |found: &FoundPart| {
+        let figure = found.part.figures.iter().find(|own| own.name == figure)?;
+        let rows: Vec<&Row> = found.rows.iter().collect();
+        let chart =
+            FigureOfStudy::new(figure, found.study.as_ref()).chart(&rows, TakenRows { keep_disturbed });
+        chart.fits.into_iter().find_map(|fit| fit.cost)
+    };
+    parts.iter().find_map(found)
 }
 
 /// A document with its parts.
@@ -45,7 +61,7 @@ impl WrittenDocument<'_> {
         let (mut html, mut charts) = (Html::default(), Vec::new());
         html.heading(1, &self.document.title);
         html.paragraph(&format!("After {}.", self.document.source));
-        html.paragraph(&format!("{} {}", self.document.question, self.answers().join(" ")));
+        html.paragraph(&format!("{} {}", one_line(&self.document.question), self.answers().join(" ")));
         for (at, found) in self.parts.iter().enumerate() {
             let is_first = !self.parts[..at].iter().any(|before| before.rows_of == found.rows_of);
             self.add_part(&mut html, &mut charts, found, is_first);
@@ -91,7 +107,7 @@ impl WrittenDocument<'_> {
         let FoundPart { part, study, rows, not_run, .. } = found;
         html.heading(2, &format!("{}: {}", part.place, part.title));
         if !part.text.is_empty() {
-            html.paragraph(&part.text);
+            html.paragraph(&one_line(&part.text));
         }
         if let Some(why) = &part.absent {
             html.paragraph(&format!("Not measured: {why}."));
@@ -101,7 +117,15 @@ impl WrittenDocument<'_> {
         }
         let rows: Vec<&Row> = rows.iter().collect();
         let taken = TakenRows { keep_disturbed: self.keep_disturbed };
-        add_figures(html, charts, study.as_ref(), &part.figures, &rows, taken);
+        for figure in &part.figures {
+            let mut chart = FigureOfStudy::new(figure, study.as_ref()).chart(&rows, taken);
+            let forecast = found.forecast.as_ref().zip(part.forecast.as_ref());
+            if let Some((stored, _)) = forecast.filter(|(_, forecast)| forecast.figure == figure.name) {
+                chart.add_forecast("forecast of the parts", &stored.cost);
+                chart.notes.push(stored.words());
+            }
+            add_figure(html, charts, chart);
+        }
         part.tables.iter().for_each(|name| add_published(html, name));
         if is_first && !rows.is_empty() {
             let mut inside = Html::default();
@@ -112,6 +136,11 @@ impl WrittenDocument<'_> {
             html.folded(&format!("{} runs: their table, machine and commands", rows.len()), inside);
         }
     }
+}
+
+/// Words as they are, without the line ends of a file.
+fn one_line(words: &str) -> String {
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A table that was published, as it is.

@@ -1,8 +1,13 @@
-// Draws the charts of the page from the data that stand in it. Labels are set as text.
+// Draws those charts of the page that have places, from the data in it, over their still pictures. Labels are set as text.
 (() => {
   "use strict";
   const charts = JSON.parse(document.getElementById("charts").textContent);
-  const colour = (at) => `hsl(${Math.round(210 + at * 137.5) % 360} 70% 38%)`;
+  // As in the pictures (svg/marks.rs): Okabe and Ito's, which colour-blind readers can distinguish.
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const colours = [dark ? "#2f8fd0" : "#0072b2", "#d55e00", "#009e73", "#cc79a7", dark ? "#f5f5f5" : "#000000", "#e69f00", "#56b4e9"];
+  const [paper, ink, grid] = dark ? ["#1b1b1b", "#e4e4e4", "#3a3a3a"] : ["#ffffff", "#1f1f1f", "#e3e3e3"];
+  const drawable = ["lines", "histogram", "distribution"];
+  const strokes = { measured: [2, []], published: [1.8, [8, 4]], formula: [1, []], forecast: [2, [2, 4]] };
   const figures = (value) => (value == null ? "–" : String(Number(value.toPrecision(4))));
 
   const bytes = (value) => {
@@ -22,6 +27,8 @@
     return (_, least, most) => [Math.min(low, least || 0), (Math.max(high, most || 0) || 1) * 1.05];
   };
 
+  const colour = (chart, at) => colours[at % colours.length];
+
   const intervals = (chart) => (plot) => {
     const pen = plot.ctx;
     pen.save();
@@ -29,7 +36,7 @@
       if (!line.lows || !plot.series[at + 1].show) {
         return;
       }
-      pen.strokeStyle = colour(at);
+      pen.strokeStyle = colour(chart, at);
       pen.lineWidth = devicePixelRatio;
       pen.beginPath();
       line.lows.forEach((low, place) => {
@@ -59,31 +66,39 @@
     const padded = chart.is_log
       ? (_, least, most) => [least / 1.2, most * 1.2]
       : (_, least, most) => [least - (most - least) * 0.02, most + (most - least) * 0.02];
-    const line = ({ label }, at) => ({
+    const steps = chart.kind !== "lines";
+    const line = ({ label, origin }, at) => ({
       label,
-      stroke: colour(at),
-      width: 1.5,
+      stroke: colour(chart, at),
+      width: strokes[origin][0],
+      dash: strokes[origin][1],
       spanGaps: true,
-      points: { show: few, size: 6 },
+      points: { show: few && !steps && origin !== "formula", size: 7, fill: origin === "measured" ? colour(chart, at) : paper },
+      ...(steps ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
       value: (_, value) => figures(value),
     });
+    const axis = { stroke: ink, grid: { stroke: grid }, ticks: { stroke: grid } };
     return {
       width,
       height: 340,
       scales: {
         x: { time: false, range: padded, ...(chart.is_log ? { distr: 3, log: 2 } : {}) },
-        y: { range: upright(chart) },
+        y: chart.y_is_log ? { distr: 3, log: 10 } : { range: upright(chart) },
       },
-      axes: [across, { label: chart.y_label, size: 90, labelGap: 8 }],
+      axes: [{ ...axis, ...across }, { ...axis, label: chart.y_label, size: 90, labelGap: 8 }],
       series: [{ label: chart.x_label, value: (_, value) => (value == null ? "–" : words(value)) }, ...chart.lines.map(line)],
       hooks: { draw: [intervals(chart)] },
     };
   };
 
-  const plots = charts.map((chart, at) => {
+  const plots = charts.flatMap((chart, at) => {
+    if (!drawable.includes(chart.kind) || chart.xs.length < 2) {
+      return [];
+    }
     const place = document.getElementById(`chart-${at}`);
     const data = [chart.xs, ...chart.lines.map((line) => line.values)];
-    return [place, new uPlot(options(chart, place.clientWidth || 800), data, place)];
+    place.replaceChildren();
+    return [[place, new uPlot(options(chart, place.clientWidth || 800), data, place)]];
   });
   addEventListener("resize", () => {
     plots.forEach(([place, plot]) => plot.setSize({ width: place.clientWidth || 800, height: 340 }));

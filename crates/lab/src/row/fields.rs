@@ -29,7 +29,7 @@ impl Row {
         let of_side = |far: bool| {
             let report = self.report.as_ref()?;
             let cpu = if far { report.cpu_remote? } else { report.cpu };
-            Some((cpu.user_ns + cpu.system_ns) as f64)
+            Some(cpu.user_ns as f64 + cpu.system_ns as f64)
         };
         let values = [
             cpu_ns,

@@ -60,7 +60,11 @@ pub struct PublishedLine {
     /// The table, a file of the folder `golden`.
     pub table: String,
     /// The column of the first axis, and what makes a value of the figure's unit of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub x: String,
+    /// Places at which each value holds, where the table has no column of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<f64>,
     /// See `x`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_times: Option<f64>,
@@ -80,6 +84,16 @@ pub struct PublishedLine {
     /// Its values are those of a formula, not of a measurement.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_formula: bool,
+}
+
+/// A model that is fitted to the measured lines of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureFit {
+    /// CPU time for a byte over the request size: Cb + Cr / size.
+    Cost,
+    /// Latency over the number of readers: max(R1, n D).
+    LevelOff,
 }
 
 /// A figure as it is written in a study.
@@ -113,6 +127,9 @@ pub struct StudyFigure {
     /// The runs that have these levels; all where there are none.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub cells: BTreeMap<String, Vec<Level>>,
+    /// The model that is fitted to each measured line, and drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<FigureFit>,
     /// Published values beside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<PublishedLine>,
@@ -206,7 +223,11 @@ fn wrong_published(figure: &StudyFigure) -> Option<String> {
             Ok(table) => table,
             Err(error) => return Some(error.to_string()),
         };
+        if line.x.is_empty() == line.at.is_empty() {
+            return Some(format!("published values of {} have either x or at", line.table));
+        }
         let columns = [&line.x, &line.y].into_iter().chain(&line.series).chain(line.rows.keys());
+        let columns = columns.filter(|column| !column.is_empty());
         let mut missing = columns.filter(|column| !table.has(column));
         missing.next().map(|column| format!("{} has no column '{column}'", line.table))
     })

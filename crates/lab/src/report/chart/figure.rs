@@ -2,13 +2,15 @@
 //!
 //! Must not know: how a chart is drawn, what a page says besides.
 
+mod fitted;
 mod found;
 mod steps;
 
 use serde_json::Value;
 
+pub use self::fitted::ChartFit;
 use self::found::{FoundLine, FoundPoint, Place};
-use super::{AxisUnit, Chart, ChartKind, LineOrigin};
+use super::{is_by_soaker, AxisUnit, Chart, ChartKind, LineOrigin};
 use crate::published;
 use crate::report::summary::results::ResultReader;
 use crate::row::Row;
@@ -39,6 +41,8 @@ enum FirstAxis {
 pub struct FigureOfStudy<'study> {
     figure: &'study StudyFigure,
     x: FirstAxis,
+    /// The first axis has sizes, also where none is measured.
+    has_sizes: bool,
     drawn: Vec<DrawnResult>,
 }
 
@@ -68,7 +72,10 @@ impl<'study> FigureOfStudy<'study> {
         };
         let mut all = drawn(&figure.y, LineOrigin::Measured);
         all.extend(drawn(&figure.forecast, LineOrigin::Forecast));
-        FigureOfStudy { figure, x, drawn: all }
+        let is_size =
+            |name: &String| study.is_some_and(|study| study.levels(name).first().is_some_and(Level::is_size));
+        let has_sizes = matches!(&x, FirstAxis::Factor(name) if is_size(name));
+        FigureOfStudy { figure, x, has_sizes, drawn: all }
     }
 
     /// The chart of these rows of the study.
@@ -88,10 +95,15 @@ impl<'study> FigureOfStudy<'study> {
         let rows: Vec<FieldRow<'_>> =
             chosen.into_iter().map(|row| FieldRow { row, fields: row.fields() }).collect();
         let mut lines = self.measured(&rows);
+        let mut fits = Vec::new();
+        if let Some(model) = self.figure.fit {
+            let found = fitted::fitted(model, &lines);
+            lines.extend(found.lines);
+            notes.extend(found.notes);
+            fits = found.fits;
+        }
         lines.extend(self.published(&mut notes));
-        let mut chart = found::chart(self.figure, lines, &self.units());
-        notes.append(&mut chart.notes);
-        Chart { notes, ..chart }
+        Chart { notes, fits, ..found::chart(self.figure, lines, &self.units()) }
     }
 
     fn is_chosen(&self, row: &Row) -> bool {
@@ -125,7 +137,7 @@ impl<'study> FigureOfStudy<'study> {
             let Some(y) = ResultReader::new(&drawn.result) else { continue };
             // With the soaker a run is not as fast, and without it there is no CPU time by it.
             let by_soaker =
-                drawn.result.from.starts_with("soaker.") || self.figure.cells.contains_key(SOAKER);
+                is_by_soaker(&drawn.result) || self.figure.cells.contains_key(SOAKER);
             for line in found::by_levels(rows, &series) {
                 let rows = line.rows.iter().copied().filter(|row| by_soaker || !is_soaked(row.row));
                 let rows: Vec<&FieldRow<'_>> = rows.collect();
@@ -192,7 +204,9 @@ impl<'study> FigureOfStudy<'study> {
         let y = self.drawn.first().map(|drawn| &drawn.result);
         let several = self.drawn.iter().filter(|drawn| drawn.origin == LineOrigin::Measured).count() > 1;
         let x = match &self.x {
-            FirstAxis::Factor(name) => (name.clone(), String::new()),
+            FirstAxis::Factor(name) => {
+                (name.replace('_', " "), if self.has_sizes { "bytes".into() } else { String::new() })
+            }
             FirstAxis::Result(result) => (result.label.clone(), result.unit.clone()),
             FirstAxis::Own => y.map(|y| (y.label.clone(), y.unit.clone())).unwrap_or_default(),
         };
@@ -246,20 +260,23 @@ fn published_lines(line: &PublishedLine, has_names: bool) -> anyhow::Result<Vec<
             continue;
         }
         let Some(y) = row.optional(&line.y)? else { continue };
-        let place = if has_names && line.x_times.is_none() {
-            Place::of_level(&Level::from(row.text(&line.x)?))
+        let places = if !line.at.is_empty() {
+            line.at.iter().copied().map(Place::at).collect()
+        } else if has_names && line.x_times.is_none() {
+            vec![Place::of_level(&Level::from(row.text(&line.x)?))]
         } else {
             let Some(x) = row.optional(&line.x)? else { continue };
-            Place::at(x * line.x_times.unwrap_or(1.0))
+            vec![Place::at(x * line.x_times.unwrap_or(1.0))]
         };
         let word = line.series.as_ref().map(|column| row.text(column)).transpose()?;
         let name = word.map_or(line.label.clone(), |word| format!("{}: {word}", line.label));
-        let point = FoundPoint::of_one(place, y * line.y_times.unwrap_or(1.0));
+        let y = y * line.y_times.unwrap_or(1.0);
+        let points = places.into_iter().map(|place| FoundPoint::of_one(place, y));
         match lines.iter_mut().find(|line| line.name == name) {
-            Some(line) => line.points.push(point),
+            Some(line) => line.points.extend(points),
             None => {
                 let origin = if line.is_formula { LineOrigin::Formula } else { LineOrigin::Published };
-                lines.push(FoundLine { name, origin, points: vec![point], ..FoundLine::default() });
+                lines.push(FoundLine { name, origin, points: points.collect(), ..FoundLine::default() });
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Which charts a study has, and that their series are in order.
 
-use crate::study::Level;
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::study::results::usual;
+use crate::study::{Level, StudyResult};
 use crate::report::summary::Summary;
 use crate::row::{COMPLETED, Row};
 

@@ -26,6 +26,8 @@ pub(super) struct FoundPoint {
     place: Place,
     y: f64,
     interval: Option<Interval>,
+    /// Of which it is the median.
+    pub values: Vec<f64>,
 }
 
 /// A line as it is found.
@@ -84,7 +86,12 @@ impl Place {
 
 impl FoundPoint {
     pub fn of_one(place: Place, y: f64) -> FoundPoint {
-        FoundPoint { place, y, interval: None }
+        FoundPoint { place, y, interval: None, values: vec![y] }
+    }
+
+    /// Its place as a number.
+    pub fn x(&self) -> f64 {
+        self.place.x
     }
 }
 
@@ -106,6 +113,7 @@ impl Gathered {
                 place: Place { x, ..first.clone() },
                 y: stats::median(&group.values)?,
                 interval: stats::median_interval(&group.values, SEED),
+                values: group.values,
             })
         };
         self.groups.into_values().filter_map(point).collect()
@@ -185,7 +193,8 @@ fn with_unit(label: &str, unit: &str) -> String {
 }
 
 impl FoundLine {
-    fn label(&self, names_results: bool) -> String {
+    /// In a legend.
+    pub fn label(&self, names_results: bool) -> String {
         let levels = self.factors.iter().zip(&self.levels).map(|(factor, level)| format!("{factor} {level}"));
         let name = (names_results || self.levels.is_empty() || self.origin != LineOrigin::Measured)
             .then(|| self.name.clone());
