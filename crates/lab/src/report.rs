@@ -20,7 +20,6 @@ mod facts;
 mod fastest;
 mod fits;
 mod html;
-mod series;
 mod values;
 
 use crate::report::summary::results::study_with_figures;
@@ -28,7 +27,7 @@ use crate::report::summary::{StudySummary, Summary};
 use crate::rig::files::replace;
 use crate::row::{self, Row};
 use crate::study::Study;
-use chart::{Chart, FigureOfStudy, TakenRows};
+use chart::{Chart, FigureOfStudy, TakenRows, series};
 use html::{Html, text};
 
 /// A page, and what it is made of.

@@ -3,6 +3,8 @@
 //! Must not know: how a chart is drawn, where its values come from, what a page says besides.
 
 mod figure;
+pub(super) mod series;
+pub(super) mod thin;
 mod usual;
 
 use serde::Serialize;
