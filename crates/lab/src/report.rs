@@ -20,6 +20,8 @@ mod facts;
 mod fastest;
 mod fits;
 mod html;
+#[cfg_attr(not(test), allow(dead_code, reason = "the page and files of charts take it next"))]
+mod svg;
 mod values;
 
 use crate::report::summary::results::study_with_figures;
