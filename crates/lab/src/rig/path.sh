@@ -168,5 +168,7 @@ tell_shares() {
   shift
   "$PROGRAM" lab tcp-read --json "$@" > "$HOST/shares" || return
   field() { sed -n "s/.*\"event\":\"tcp_period\".*\"$1\":\($2\).*/\1/p" "$HOST/shares" | paste -s -d ,; }
-  printf '{"event":"achieved","jain":[%s],"bytes_per_s":[%s]}\n' "$(field jain '[^,}]*')" "$(field bytes_per_s '\[[^]]*\]')"
+  REGIONS=$(seq -s , "$(grep -c '"event":"tcp_period"' "$HOST/shares")")
+  printf '{"event":"achieved","regions":[%s],"jain":[%s],"bytes_per_s":[%s]}\n' "$REGIONS" \
+    "$(field jain '[^,}]*')" "$(field bytes_per_s '\[[^]]*\]')"
 }
