@@ -29,7 +29,7 @@ macro_rules! documents {
     };
 }
 
-documents!("datapump");
+documents!("datapump", "end-systems");
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
