@@ -230,8 +230,8 @@ fn add_series(html: &mut Html, charts: &mut Vec<Chart>, name: &str, series: &ser
 fn add_chart(html: &mut Html, charts: &mut Vec<Chart>, chart: Chart) {
     let (at, title) = (charts.len(), text(&chart.title));
     html.0 += &format!(
-        "<figure><figcaption>{title}</figcaption><div class=\"chart\" id=\"chart-{at}\" role=\"img\" \
-         aria-label=\"{title}\"></div></figure>\n"
+        "<figure><figcaption>{title}</figcaption><div class=\"chart\" id=\"chart-{at}\">{}</div></figure>\n",
+        svg::svg(&chart)
     );
     if chart.left_out > 0 {
         html.paragraph(&format!("{} more lines are left out: they could not be told apart.", chart.left_out));
@@ -250,7 +250,6 @@ fn whole(title: &str, body: &Html, charts: &[Chart]) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
          <style>{LIBRARY_STYLE}</style>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\
-         <noscript><p>The charts take a script; all their figures are in the tables.</p></noscript>\n\
          <script type=\"application/json\" id=\"charts\">{data}</script>\n\
          <script>{LIBRARY}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )

@@ -5,9 +5,12 @@
 
 use std::path::Path;
 
+use anyhow::Context;
+
 use super::chart::{Chart, FigureOfStudy, TakenRows};
 use super::fastest::fastest_lines;
 use super::html::Html;
+use super::svg::svg;
 use super::{add_figure, add_table, facts, whole};
 use crate::judge::cost::CostPart;
 use crate::published;
@@ -72,6 +75,7 @@ impl WrittenDocument<'_> {
         replace(&page, text.as_bytes(), "page of HTML", &|bytes| {
             bytes.starts_with(super::DOCTYPE.as_bytes())
         })?;
+        write_figures(folder, &charts)?;
         Ok(self.reproduced(page, charts.len()))
     }
 
@@ -136,6 +140,17 @@ impl WrittenDocument<'_> {
             html.folded(&format!("{} runs: their table, machine and commands", rows.len()), inside);
         }
     }
+}
+
+/// Each chart as a picture by itself.
+fn write_figures(folder: &Path, charts: &[Chart]) -> anyhow::Result<()> {
+    let folder = folder.join("figures");
+    std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
+    for chart in charts {
+        let file = folder.join(format!("{}.svg", chart.name));
+        std::fs::write(&file, svg(chart)).with_context(|| format!("write {}", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Words as they are, without the line ends of a file.

@@ -27,7 +27,13 @@
     return (_, least, most) => [Math.min(low, least || 0), (Math.max(high, most || 0) || 1) * 1.05];
   };
 
-  const colour = (chart, at) => colours[at % colours.length];
+  // Measured lines first; what has the name of another line has its colour.
+  const colour = (chart, at) => {
+    const measured = chart.lines.filter((line) => line.origin === "measured");
+    const labels = [...measured, ...chart.lines.filter((line) => line.origin !== "measured")].map((line) => line.label);
+    const own = chart.lines[at].origin === "measured" ? measured.indexOf(chart.lines[at]) : [...new Set(labels)].indexOf(chart.lines[at].label);
+    return colours[own % colours.length];
+  };
 
   const intervals = (chart) => (plot) => {
     const pen = plot.ctx;
