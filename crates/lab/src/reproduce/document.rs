@@ -29,7 +29,7 @@ macro_rules! documents {
     };
 }
 
-documents!("datapump", "end-systems");
+documents!("access", "datapump", "readers", "seqio", "end-systems");
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
