@@ -167,3 +167,6 @@ fn add_published(html: &mut Html, name: &str) {
     inside.table(table.header(), &rows);
     html.folded(&format!("Published: {name}"), inside);
 }
+
+#[cfg(test)]
+mod tests;
