@@ -8,10 +8,14 @@ use crate::report::chart::{ChartLine, LineOrigin};
 use crate::report::summary::results::ResultReader;
 use crate::reproduce::document::DOCUMENTS;
 use crate::row::read_rows;
-use crate::study::{FigureValue, SOAKER, StudyFigure};
+use crate::study::{Cell, FigureValue, SOAKER, StudyFigure};
 
 /// Without kept rows of a study, those of this one have most of the fields.
 const COMMON: &str = "readers";
+/// Its kept rows are with the soaker, too.
+const SOAKED: &str = "seqio";
+/// Figures whose levels the small form does not run.
+const NOT_SMALL: [&str; 4] = ["disk-schedulers", "disk-position", "disk-access-time", "farm-idle"];
 
 fn parsed() -> Vec<Document> {
     let document = |built_in: &crate::reproduce::document::BuiltInDocument| {
@@ -34,14 +38,15 @@ fn kept(study: &str) -> Vec<Row> {
     rows
 }
 
-/// A row for each cell of the part, with the values of a kept one.
-fn rows_of_cells(study: &Study, kept: &[Row]) -> Vec<Row> {
-    let is_soaked = |level: Option<&crate::study::Level>| level.is_some_and(|it| it.to_string() == "on");
-    let row = |cell: crate::study::Cell| {
-        let soaked = is_soaked(cell.levels.get(SOAKER));
-        let alike = |row: &&Row| is_soaked(row.asked.get(SOAKER)) == soaked;
-        let row = kept.iter().find(alike).or(kept.first())?;
-        Some(Row { asked: cell.levels, study: study.name.clone(), ..row.clone() })
+/// A row for each cell of the part, with the values of the kept one that is most like it.
+fn rows_of_cells(study: &Study, kept: &[Row], soaked: &Row) -> Vec<Row> {
+    let row = |cell: Cell| {
+        let equal =
+            |row: &&Row| cell.levels.iter().filter(|(name, it)| row.asked.get(*name) == Some(it)).count();
+        let alike = kept.iter().max_by_key(equal)?;
+        let is_soaked = cell.levels.get(SOAKER).is_some_and(|level| level.to_string() == "on");
+        let soaker = alike.soaker.as_ref().or(soaked.soaker.as_ref()).filter(|_| is_soaked).cloned();
+        Some(Row { asked: cell.levels, study: study.name.clone(), soaker, ..alike.clone() })
     };
     study.cells().into_iter().filter_map(row).collect()
 }
@@ -72,9 +77,17 @@ fn has_results(figure: &StudyFigure, study: &Study, row: &Row) -> bool {
     figure.y.iter().all(has)
 }
 
+/// Whether the first axis has the level of a row: kept rows may have others.
+fn has_place(figure: &StudyFigure, study: &Study, row: &Row) -> bool {
+    let Some(FigureValue::Name(name)) = &figure.x else { return true };
+    row.asked.get(name).is_none_or(|level| study.levels(name).contains(level))
+}
+
 #[test]
 fn every_figure_draws_the_rows_of_its_part() {
     let (mut drawn, common, mut known) = (0, kept(COMMON), BTreeMap::new());
+    let soaked = kept(SOAKED).into_iter().find(|row| row.soaker.is_some()).expect("a row with the soaker");
+    let mut empty: Vec<String> = Vec::new();
     for document in parsed() {
         for part in &document.parts {
             let origin = document.origin(part);
@@ -82,22 +95,30 @@ fn every_figure_draws_the_rows_of_its_part() {
                 let Some(study) = origin.study(quick).expect("a study") else { continue };
                 let own = known.entry(study.name.clone()).or_insert_with(|| kept(&study.name));
                 let is_own = !own.is_empty();
-                let rows = rows_of_cells(&study, if is_own { own } else { &common });
+                let rows = rows_of_cells(&study, if is_own { own } else { &common }, &soaked);
                 let is_drawn = |figure: &&StudyFigure| is_own || has_results(figure, &study, &rows[0]);
                 for figure in part.figures.iter().filter(is_drawn) {
-                    let of_part = format!("{}: {}: {} {quick}", document.name, part.name, figure.name);
+                    let of_part = format!("{}: {}: {}, quick {quick}", document.name, part.name, figure.name);
                     let found = chart(figure, Some(&study), &rows);
-                    assert!(measured(&found) > 0, "{of_part}: its cells draw no line; {:?}", found.notes);
+                    let is_expected = !quick || !NOT_SMALL.contains(&figure.name.as_str());
+                    if is_expected && measured(&found) == 0 {
+                        empty.push(of_part.clone());
+                    }
                     drawn += 1;
-                    if is_own {
-                        let all = StudyFigure { cells: Default::default(), ..figure.clone() };
-                        let found = chart(&all, Some(&study), own);
-                        assert!(measured(&found) > 0, "{of_part}: kept rows draw no line; {:?}", found.notes);
+                    if own
+                        .iter()
+                        .any(|row| has_place(figure, &study, row) && has_results(figure, &study, row))
+                    {
+                        let all = StudyFigure { cells: BTreeMap::new(), ..figure.clone() };
+                        if measured(&chart(&all, Some(&study), own)) == 0 {
+                            empty.push(format!("{of_part}, of kept rows"));
+                        }
                     }
                 }
             }
         }
     }
+    assert_eq!(empty, Vec::<String>::new(), "their cells draw no line");
     assert!(drawn >= 80, "{drawn} figures");
 }
 
