@@ -33,6 +33,7 @@ const PACKAGES: &[&str] = &[
     "openssh-client",
     "openssh-server",
     "python3",
+    "python3-jsonschema",
     "iproute2",
     "tshark",
     "netcat-openbsd",

@@ -25,9 +25,7 @@ pub mod advise;
 pub mod judge;
 mod perform;
 mod probe;
-mod published;
 mod report;
-pub mod reproduce;
 mod rig;
 pub mod row;
 pub mod scrub;
@@ -47,6 +45,7 @@ pub use report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summ
 pub use report::{Page, report};
 pub use rig::files::is_same;
 pub use session::programs::own_hash;
+pub use session::reproduce;
 pub use session::rerun::{RerunArguments, rerun};
 pub use study::builtin::listed::ListedStudy;
 

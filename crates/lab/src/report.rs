@@ -14,15 +14,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-mod assets;
 mod chart;
-mod facts;
 mod fastest;
 mod fits;
-mod html;
-#[cfg_attr(not(test), allow(dead_code, reason = "the page and files of charts take it next"))]
+mod page;
 mod svg;
-mod values;
 
 use crate::report::summary::results::study_with_figures;
 use crate::report::summary::{StudySummary, Summary};
@@ -30,7 +26,8 @@ use crate::rig::files::replace;
 use crate::row::{self, Row};
 use crate::study::Study;
 use chart::{Chart, FigureOfStudy, TakenRows, series};
-use html::{Html, text};
+use page::html::{Html, text};
+use page::{assets, facts, values};
 
 /// A page, and what it is made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -140,12 +137,13 @@ impl Gathered {
 
 fn add_study(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, rows: &[&Row]) {
     html.heading(2, &study.study);
-    add_table(html, study);
+    add_words(html, study);
     let taken = TakenRows { keep_disturbed: study.disturbed.kept };
     match study_with_figures(&study.study, rows) {
         Some(declared) => add_figures(html, charts, &declared, rows, taken),
         None => chart::of_study(study).into_iter().for_each(|chart| add_chart(html, charts, chart)),
     }
+    add_table(html, study);
     add_fits(html, charts, study, rows);
     facts::add(html, rows);
 }
@@ -164,20 +162,26 @@ fn add_figure(html: &mut Html, charts: &mut Vec<Chart>, chart: Chart) {
     html.folded("Its values", values);
 }
 
-/// What a study found, as a table and sentences.
-fn add_table(html: &mut Html, study: &StudySummary) {
+/// What a study found, in sentences.
+fn add_words(html: &mut Html, study: &StudySummary) {
     let fixed: Vec<String> = study.fixed().iter().map(|(name, level)| format!(", {name} {level}")).collect();
     html.paragraph(&format!("{} runs, {} failed{}.", study.runs, study.failed, fixed.concat()));
     let absent = study.absent.iter();
     html.list(absent.map(|name| format!("{name} was not installed: a report without it counts for nothing")));
+    html.list(fastest::fastest_lines(study));
+    html.list(study.remarks());
+}
+
+/// All cells, folded, and how they compare with the baselines.
+fn add_table(html: &mut Html, study: &StudySummary) {
     let mut table = study.rows();
     if !table.is_empty() {
         let head = table.remove(0);
-        html.table(&head, &table);
+        let mut inside = Html::default();
+        inside.table(&head, &table);
+        html.folded(&format!("All {} cells", table.len()), inside);
     }
-    html.list(fastest::fastest_lines(study));
     add_ratios(html, study);
-    html.list(study.remarks());
 }
 
 fn add_fits(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, rows: &[&Row]) {
@@ -231,7 +235,7 @@ fn add_chart(html: &mut Html, charts: &mut Vec<Chart>, chart: Chart) {
     let (at, title) = (charts.len(), text(&chart.title));
     html.0 += &format!(
         "<figure><figcaption>{title}</figcaption><div class=\"chart\" id=\"chart-{at}\">{}</div></figure>\n",
-        svg::svg(&chart)
+        svg::svg_in_page(&chart)
     );
     if chart.left_out > 0 {
         html.paragraph(&format!("{} more lines are left out: they could not be told apart.", chart.left_out));

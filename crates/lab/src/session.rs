@@ -9,6 +9,7 @@ pub(crate) mod other;
 pub(crate) mod programs;
 pub(crate) mod progress;
 pub(crate) mod quiet;
+pub mod reproduce;
 pub(crate) mod rerun;
 pub(crate) mod room;
 mod row_bytes;

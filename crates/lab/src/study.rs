@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 mod cells;
 mod check;
 mod distance;
-pub(crate) mod figures;
 mod level;
 pub(crate) mod results;
 mod stop;
@@ -25,7 +24,7 @@ mod written;
 
 pub use cells::{Cell, Run};
 pub use distance::{PathKind, PathTemplate, RelayTemplate};
-pub use figures::{ChartKind, FigureFit, FigureValue, LogAxes, PublishedLine, StudyFigure};
+pub use results::figures::{ChartKind, FigureFit, FigureValue, LogAxes, PublishedLine, StudyFigure};
 pub use level::Level;
 pub(crate) use results::FieldPath;
 pub use results::{Better, OneOfMany, StudyResult};

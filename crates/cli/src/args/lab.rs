@@ -11,7 +11,6 @@ pub mod network;
 mod predict;
 mod profile;
 mod report;
-mod reproduce;
 mod rerun;
 mod scrub;
 mod simulate;
@@ -29,8 +28,7 @@ pub use fit::{LabFitArguments, LabModel};
 pub use memory::LabMemoryArguments;
 pub use predict::LabPredictArguments;
 pub use profile::LabProfileArguments;
-pub use report::LabReportArguments;
-pub use reproduce::LabReproduceArguments;
+pub use report::{LabReportArguments, LabReproduceArguments};
 pub use rerun::LabRerunArguments;
 pub use scrub::LabScrubArguments;
 pub use simulate::{

@@ -10,7 +10,6 @@ mod network;
 mod predict;
 mod profile;
 mod report;
-mod reproduce;
 mod rerun;
 mod scrub;
 mod simulate;
@@ -60,7 +59,7 @@ pub fn lab(command: &LabCommand) -> i32 {
         LabCommand::Memory(arguments) => memory::memory(arguments, &output),
         LabCommand::Scrub(arguments) => scrub::scrub(arguments, &output),
         LabCommand::Report(arguments) => report::report(arguments, &output),
-        LabCommand::Reproduce(arguments) => reproduce::reproduce(arguments, &output),
+        LabCommand::Reproduce(arguments) => report::reproduce::reproduce(arguments, &output),
         LabCommand::View { rows, disturbed, .. } => {
             match datapump_lab::view(rows, disturbed.keep_disturbed) {
                 Ok(summary) => print(&summary, Status::Done, &output),

@@ -1,4 +1,5 @@
-//! What a host forbids, and pages for its administrators.
+//! What a host forbids, pages for its administrators, and schemas as others read them.
 
 mod backup_page;
 mod limits;
+mod validators;

@@ -161,6 +161,15 @@ struct AxisUnit<'unit> {
     scale: f64,
 }
 
+/// The words of an axis.
+fn with_unit(label: &str, unit: &str) -> String {
+    match (label, unit) {
+        (label, "" | "1") => label.into(),
+        ("", unit) => unit.into(),
+        (label, unit) => format!("{label}, {unit}"),
+    }
+}
+
 impl AxisUnit<'_> {
     /// Times are shown in the unit of the largest one.
     fn of(unit: &str, largest: f64) -> AxisUnit<'_> {
@@ -169,6 +178,7 @@ impl AxisUnit<'_> {
             "ns" if largest >= 1e6 => AxisUnit { name: "ms", scale: 1e-6 },
             "ns" if largest >= 1e3 => AxisUnit { name: "µs", scale: 1e-3 },
             "bytes/s" => AxisUnit { name: "MB/s", scale: 1e-6 },
+            "bit/s" => AxisUnit { name: "Mbit/s", scale: 1e-6 },
             unit => AxisUnit { name: unit, scale: 1.0 },
         }
     }

@@ -3,21 +3,23 @@
 //!
 //! Must not know: how the runs were made.
 
-use std::path::Path;
+mod spreadsheet;
+
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 use super::chart::{Chart, FigureOfStudy, TakenRows};
 use super::fastest::fastest_lines;
-use super::html::Html;
+use super::page::html::Html;
 use super::svg::svg;
-use super::{add_figure, add_table, facts, whole};
+use super::page::facts;
+use super::{add_figure, add_table, add_words, whole};
 use crate::judge::cost::CostPart;
-use crate::published;
+use crate::study::results::published;
 use crate::report::summary::Summary;
-use crate::reproduce::Reproduced;
-use crate::reproduce::document::{Document, DocumentPart};
-use crate::reproduce::forecast::StoredForecast;
+use crate::session::reproduce::document::{Document, DocumentPart};
+use crate::session::reproduce::forecast::StoredForecast;
 use crate::rig::files::replace;
 use crate::row::Row;
 use crate::study::Study;
@@ -34,6 +36,16 @@ pub(crate) struct FoundPart {
     pub not_run: Option<String>,
     /// What parts before it forecast of it.
     pub forecast: Option<StoredForecast>,
+}
+
+impl FoundPart {
+    /// Its rows as a table, beside them.
+    fn write_csv(&self, folder: &Path) -> anyhow::Result<()> {
+        let Some(study) = self.study.as_ref().filter(|_| !self.rows.is_empty()) else { return Ok(()) };
+        let file = folder.join("rows").join(format!("{}.csv", self.rows_of));
+        let table = spreadsheet::spreadsheet(study, &self.rows.iter().collect::<Vec<_>>())?;
+        std::fs::write(&file, table).with_context(|| format!("write {}", file.display()))
+    }
 }
 
 /// The cost that was fitted to the first line of a figure.
@@ -55,12 +67,20 @@ pub(crate) struct WrittenDocument<'all> {
     pub keep_disturbed: bool,
 }
 
+/// What was written.
+pub(crate) struct WrittenPage {
+    /// The page.
+    pub page: PathBuf,
+    /// Its figures.
+    pub figures: usize,
+}
+
 /// More sentences are in the parts.
 const ANSWERS_MAX: usize = 3;
 
 impl WrittenDocument<'_> {
     /// Writes the page and its figures into a folder.
-    pub fn write(&self, folder: &Path) -> anyhow::Result<Reproduced> {
+    pub fn write(&self, folder: &Path) -> anyhow::Result<WrittenPage> {
         let (mut html, mut charts) = (Html::default(), Vec::new());
         html.heading(1, &self.document.title);
         html.paragraph(&format!("After {}.", self.document.source));
@@ -76,35 +96,36 @@ impl WrittenDocument<'_> {
             bytes.starts_with(super::DOCTYPE.as_bytes())
         })?;
         write_figures(folder, &charts)?;
-        Ok(self.reproduced(page, charts.len()))
+        self.parts.iter().try_for_each(|found| found.write_csv(folder))?;
+        Ok(WrittenPage { page, figures: charts.len() })
     }
 
-    fn reproduced(&self, page: std::path::PathBuf, figures: usize) -> Reproduced {
-        let own = self.parts.iter().filter(|found| found.rows_of == found.part.name);
-        let rows: Vec<&Row> = own.flat_map(|found| &found.rows).collect();
-        let not_run = |found: &FoundPart| Some(format!("{}: {}", found.part.name, found.not_run.as_ref()?));
-        Reproduced {
-            document: self.document.name.clone(),
-            page: datapump::shown(page.as_os_str().as_encoded_bytes()),
-            parts: self.parts.len(),
-            figures,
-            runs: rows.len(),
-            failed_runs: rows.iter().filter(|row| !row.is_completed()).count(),
-            not_run: self.parts.iter().filter_map(not_run).collect(),
-        }
-    }
-
-    /// What follows for this machine: the fastest ways of the parts that answer the question.
+    /// What follows for this machine, of each part that answers the question one sentence: its fastest way, or what was
+    /// fitted to its figures.
     fn answers(&self) -> Vec<String> {
         let named = |found: &&FoundPart| {
             self.document.answers.is_empty() || self.document.answers.contains(&found.part.name)
         };
-        let lines = self.parts.iter().filter(named).flat_map(|found| {
-            let summary = Summary::of_files(std::slice::from_ref(&found.rows), self.keep_disturbed);
-            let lines: Vec<String> = summary.studies.iter().flat_map(fastest_lines).collect();
-            lines.into_iter().map(|line| format!("{}: {line}.", found.part.title)).collect::<Vec<_>>()
-        });
-        lines.take(ANSWERS_MAX).collect()
+        let words = |found: &FoundPart| {
+            let line = self.fastest(found).or_else(|| self.fitted(found))?;
+            Some(format!("{}: {line}.", found.part.title))
+        };
+        self.parts.iter().filter(named).filter_map(words).take(ANSWERS_MAX).collect()
+    }
+
+    fn fastest(&self, found: &FoundPart) -> Option<String> {
+        let summary = Summary::of_files(std::slice::from_ref(&found.rows), self.keep_disturbed);
+        summary.studies.iter().flat_map(fastest_lines).next()
+    }
+
+    fn fitted(&self, found: &FoundPart) -> Option<String> {
+        let rows: Vec<&Row> = found.rows.iter().collect();
+        let taken = TakenRows { keep_disturbed: self.keep_disturbed };
+        let mut charts = found.part.figures.iter().filter(|figure| figure.fit.is_some());
+        charts.find_map(|figure| {
+            let chart = FigureOfStudy::new(figure, found.study.as_ref()).chart(&rows, taken);
+            chart.fits.into_iter().next().map(|fit| fit.words)
+        })
     }
 
     fn add_part(&self, html: &mut Html, charts: &mut Vec<Chart>, found: &FoundPart, is_first: bool) {
@@ -135,8 +156,12 @@ impl WrittenDocument<'_> {
             let mut inside = Html::default();
             let summary =
                 Summary::of_files(&[rows.iter().map(|row| (*row).clone()).collect()], self.keep_disturbed);
-            summary.studies.iter().for_each(|study| add_table(&mut inside, study));
+            for study in &summary.studies {
+                add_words(&mut inside, study);
+                add_table(&mut inside, study);
+            }
             facts::add(&mut inside, &rows);
+            inside.links(&["jsonl", "csv"].map(|ending| format!("rows/{}.{ending}", found.rows_of)));
             html.folded(&format!("{} runs: their table, machine and commands", rows.len()), inside);
         }
     }

@@ -3,7 +3,7 @@
 //! Must not know: how a fit is made.
 
 use super::chart::{Chart, ChartPoint};
-use super::html::Html;
+use super::page::html::Html;
 use crate::judge::cost::{self, CostFit, Figure, Fit, GroupFit};
 use crate::report::figures::figures;
 use crate::row::Row;

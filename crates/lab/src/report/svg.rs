@@ -15,7 +15,7 @@ use kuva::backend::svg::SvgBackend;
 use kuva::render::render::{Primitive, Scene, TextAnchor};
 
 use crate::report::chart::Chart;
-use crate::report::html::text;
+use crate::report::page::html::text;
 use data::DrawnChart;
 use draw::WIDTH;
 use marks::{BACKGROUND, INK};
@@ -32,12 +32,23 @@ const NO_VALUES: &str = "no values";
 
 /// Draws a chart. The same chart gives the same bytes.
 pub(crate) fn svg(chart: &Chart) -> String {
+    drawing(chart, chart)
+}
+
+/// Draws a chart for a page that has its title and its notes beside.
+pub(crate) fn svg_in_page(chart: &Chart) -> String {
+    let bare = Chart { title: String::new(), notes: Vec::new(), left_out: 0, ..chart.clone() };
+    drawing(chart, &bare)
+}
+
+/// The drawing of `chart`, with the name of `named`.
+fn drawing(named: &Chart, chart: &Chart) -> String {
     let Some(drawn) = DrawnChart::from_chart(chart) else {
-        return document(chart, &empty_scene(chart), "There are no values.");
+        return document(named, &empty_scene(chart), "There are no values.");
     };
     let mut scene = draw::scene(chart, &drawn);
     legend::add(&mut scene, chart, &drawn);
-    document(chart, &scene, &description::describe(chart, &drawn))
+    document(named, &scene, &description::describe(chart, &drawn))
 }
 
 fn empty_scene(chart: &Chart) -> Scene {

@@ -35,7 +35,7 @@ built_in!(
         "cpu", "cpu-waits", "waits-paced", "network", "network-parts", "remote-tls-cost", "bill-cost",
         "soaker-perturbation";
     "Do the parts predict the copy?":
-        "parts-and-whole", "explain-prediction";
+        "parts-and-whole", "known-disks", "explain-prediction";
     "Is it the disk, or memory?":
         "disks", "stripe", "disk-net", "crossings", "access", "access-network";
     "Is it the network?":

@@ -8,7 +8,7 @@ use datapump::units::parse_bytes;
 
 use super::{
     BINARY, COMMAND, Cell, Check, Exception, FACTORS, Level, Probe, SOAKER, SOAKER_LEVELS, Study, StudyError,
-    StudyStep, Template, figures, fill, results, stop,
+    StudyStep, Template, fill, results, stop,
 };
 
 /// A study of more runs than this is a mistake: at one second a run it would take a day.
@@ -32,7 +32,7 @@ pub fn check(study: &Study) -> Result<(), StudyError> {
     check_checks(study, &study.check)?;
     check_probes(study)?;
     results::check(study)?;
-    figures::check(study)?;
+    results::figures::check(study)?;
     stop::check(study)?;
     let cells = study.cells();
     check_size(study, &cells)?;

@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use datapump::units::{parse_bytes, parse_duration};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
@@ -32,19 +33,47 @@ impl Level {
 
     /// Whether it is a size with its unit.
     pub(crate) fn is_size(&self) -> bool {
-        matches!(self, Level::Word(word) if datapump::units::parse_bytes(word).is_ok())
+        matches!(self, Level::Word(word) if parse_bytes(word).is_ok())
     }
 
-    /// The number, or the size in bytes.
+    /// The number, the size in bytes, the time in nanoseconds, the rate in bits per second.
     pub(crate) fn value(&self) -> Option<f64> {
-        match self {
-            Level::Number(number) => Some(*number as f64),
-            Level::Word(word) => match datapump::units::parse_bytes(word) {
-                Ok(bytes) => Some(bytes as f64),
-                Err(_) => word.parse().ok(),
-            },
+        self.quantity().map(|quantity| quantity.value)
+    }
+
+    /// The value with its unit: `64KiB`, `20ms`, `1Gbit`, `1/8`, `0.5`, `3`.
+    pub(crate) fn quantity(&self) -> Option<LevelQuantity> {
+        let quantity = |value, unit| Some(LevelQuantity { value, unit });
+        let word = match self {
+            Level::Number(number) => return quantity(*number as f64, ""),
+            Level::Word(word) => word,
+        };
+        if let Ok(bytes) = parse_bytes(word) {
+            quantity(bytes as f64, "bytes")
+        } else if let Ok(time) = parse_duration(word) {
+            quantity(time.as_nanos() as f64, "ns")
+        } else if let Some(rate) = bits_per_s(word) {
+            quantity(rate, "bit/s")
+        } else if let Some((part, whole)) = word.split_once('/') {
+            quantity(part.parse::<f64>().ok()? / whole.parse::<f64>().ok()?, "")
+        } else {
+            quantity(word.parse().ok()?, "")
         }
     }
+}
+
+/// The value of a level, with its unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LevelQuantity {
+    pub value: f64,
+    /// `bytes`, `ns`, `bit/s`, or none.
+    pub unit: &'static str,
+}
+
+/// A rate as tc(8) writes it: `100Mbit`.
+fn bits_per_s(word: &str) -> Option<f64> {
+    let units = [("Gbit", 1e9), ("Mbit", 1e6), ("Kbit", 1e3)];
+    units.iter().find_map(|(unit, scale)| Some(word.strip_suffix(unit)?.parse::<f64>().ok()? * scale))
 }
 
 impl From<&str> for Level {
@@ -130,9 +159,18 @@ mod tests {
 
     #[test]
     fn sizes_and_numbers_are_ordered_by_value() {
-        let mut levels: Vec<Level> = ["1MiB", "cp", "64KiB", "8", "0.5", "16"].map(Level::from).to_vec();
-        levels.sort_by(Level::by_value);
-        let words: Vec<String> = levels.iter().map(Level::to_string).collect();
-        assert_eq!(words, ["0.5", "8", "16", "64KiB", "1MiB", "cp"]);
+        for sorted in [
+            &["0.5", "8", "16", "64KiB", "1MiB", "cp"][..],
+            &["1/8", "1/2", "1", "none"],
+            &["200us", "6ms", "20ms", "1s"],
+            &["50Mbit", "100Mbit", "1Gbit"],
+        ] {
+            let mut levels: Vec<Level> = sorted.iter().rev().map(|word| Level::from(*word)).collect();
+            levels.sort_by(Level::by_value);
+            let words: Vec<String> = levels.iter().map(Level::to_string).collect();
+            assert_eq!(words, sorted);
+        }
+        let unit = |word: &str| Level::from(word).quantity().map(|quantity| quantity.unit);
+        assert_eq!(["64KiB", "20ms", "1Gbit", "1/8", "cp"].map(unit), [Some("bytes"), Some("ns"), Some("bit/s"), Some(""), None]);
     }
 }

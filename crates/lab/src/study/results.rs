@@ -3,7 +3,9 @@
 //!
 //! A study without any has the usual ones of a copy. Must not know: how values of several runs are summed up or shown.
 
+pub(crate) mod figures;
 mod path;
+pub(crate) mod published;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

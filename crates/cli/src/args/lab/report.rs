@@ -2,12 +2,16 @@
 //!
 //! Must not know: what a page says.
 
+mod reproduce;
+
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::files::DisturbedArguments;
 use crate::args::{OUTPUT, WHAT};
+
+pub use reproduce::LabReproduceArguments;
 
 /// Write a page of HTML with tables and charts of rows
 ///

@@ -2,6 +2,8 @@
 //!
 //! Must not know: what a page says.
 
+pub mod reproduce;
+
 use std::path::Path;
 
 use datapump::Status;

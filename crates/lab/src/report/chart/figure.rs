@@ -2,19 +2,20 @@
 //!
 //! Must not know: how a chart is drawn, what a page says besides.
 
+mod beside;
 mod fitted;
 mod found;
 mod steps;
 
 use serde_json::Value;
 
+use self::beside::published_lines;
 pub use self::fitted::ChartFit;
-use self::found::{FoundLine, FoundPoint, Place};
-use super::{is_by_soaker, AxisUnit, Chart, ChartKind, LineOrigin};
-use crate::published;
+use self::found::{AxisPlace, FactorOrders, FoundLine, FoundPoint};
+use super::{Chart, ChartKind, LineOrigin, is_by_soaker};
 use crate::report::summary::results::ResultReader;
 use crate::row::Row;
-use crate::study::{FigureValue, Level, LogAxes, PublishedLine, SOAKER, Study, StudyFigure, StudyResult};
+use crate::study::{FigureValue, SOAKER, Study, StudyFigure, StudyResult};
 
 /// Which rows may be in a figure.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,8 +42,8 @@ enum FirstAxis {
 pub struct FigureOfStudy<'study> {
     figure: &'study StudyFigure,
     x: FirstAxis,
-    /// The first axis has sizes, also where none is measured.
-    has_sizes: bool,
+    /// The levels of the study's factors, in its order.
+    orders: FactorOrders,
     drawn: Vec<DrawnResult>,
 }
 
@@ -72,10 +73,9 @@ impl<'study> FigureOfStudy<'study> {
         };
         let mut all = drawn(&figure.y, LineOrigin::Measured);
         all.extend(drawn(&figure.forecast, LineOrigin::Forecast));
-        let is_size =
-            |name: &String| study.is_some_and(|study| study.levels(name).first().is_some_and(Level::is_size));
-        let has_sizes = matches!(&x, FirstAxis::Factor(name) if is_size(name));
-        FigureOfStudy { figure, x, has_sizes, drawn: all }
+        let factors = study.iter().flat_map(|study| &study.factors);
+        let orders = factors.map(|factor| (factor.name.clone(), factor.levels.clone())).collect();
+        FigureOfStudy { figure, x, orders, drawn: all }
     }
 
     /// The chart of these rows of the study.
@@ -138,7 +138,7 @@ impl<'study> FigureOfStudy<'study> {
             // With the soaker a run is not as fast, and without it there is no CPU time by it.
             let by_soaker =
                 is_by_soaker(&drawn.result) || self.figure.cells.contains_key(SOAKER);
-            for line in found::by_levels(rows, &series) {
+            for line in found::by_levels(rows, &series, &self.orders) {
                 let rows = line.rows.iter().copied().filter(|row| by_soaker || !is_soaked(row.row));
                 let rows: Vec<&FieldRow<'_>> = rows.collect();
                 let points = match self.figure.kind {
@@ -159,7 +159,7 @@ impl<'study> FigureOfStudy<'study> {
     }
 
     fn points(&self, rows: &[&FieldRow<'_>], y: &ResultReader<'_>) -> Vec<FoundPoint> {
-        let mut gathered = found::Gathered::default();
+        let mut gathered = found::GatheredValues::default();
         let x = match &self.x {
             FirstAxis::Result(result) => ResultReader::new(result),
             _ => None,
@@ -169,18 +169,18 @@ impl<'study> FigureOfStudy<'study> {
                 (FirstAxis::Factor(name), _) => {
                     let level = row.row.asked.get(name);
                     if let Some((level, y)) = level.zip(y.value(&row.fields)) {
-                        gathered.add(level.to_string(), Place::of_level(level), y);
+                        gathered.add(level.to_string(), AxisPlace::of_level(level), y);
                     }
                 }
                 (_, Some(x)) if x.is_list() => {
                     let pairs = x.each(&row.fields).into_iter().zip(y.each(&row.fields));
                     for (x, y) in pairs.filter_map(|(x, y)| Some((x?, y?))) {
-                        gathered.add(x.to_string(), Place::at(x), y);
+                        gathered.add(x.to_string(), AxisPlace::at(x), y);
                     }
                 }
                 (_, Some(x)) => {
                     if let Some((x, y)) = x.value(&row.fields).zip(y.value(&row.fields)) {
-                        gathered.add(format!("{:?}", row.row.asked), Place::at(x), y);
+                        gathered.add(format!("{:?}", row.row.asked), AxisPlace::at(x), y);
                     }
                 }
                 _ => {}
@@ -205,7 +205,8 @@ impl<'study> FigureOfStudy<'study> {
         let several = self.drawn.iter().filter(|drawn| drawn.origin == LineOrigin::Measured).count() > 1;
         let x = match &self.x {
             FirstAxis::Factor(name) => {
-                (name.replace('_', " "), if self.has_sizes { "bytes".into() } else { String::new() })
+                let level = self.orders.get(name).and_then(|levels| levels.first()?.quantity());
+                (name.replace('_', " "), level.map_or(String::new(), |level| level.unit.into()))
             }
             FirstAxis::Result(result) => (result.label.clone(), result.unit.clone()),
             FirstAxis::Own => y.map(|y| (y.label.clone(), y.unit.clone())).unwrap_or_default(),
@@ -218,7 +219,11 @@ impl<'study> FigureOfStudy<'study> {
                 y.map(|y| y.unit.clone()).unwrap_or_default(),
             ),
         };
-        found::AxisWords { x_label: x.0, x_unit: x.1, y_label, y_unit, names_results: several }
+        let order = match &self.x {
+            FirstAxis::Factor(name) => self.orders.get(name).cloned().unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        found::AxisWords { x_label: x.0, x_unit: x.1, y_label, y_unit, names_results: several, order }
     }
 }
 
@@ -248,37 +253,4 @@ fn mixture(rows: &[&Row]) -> Option<String> {
         "not drawn: the rows are of {count} {of}, and one figure of them would show no single one; give a file of each by \
          itself"
     ))
-}
-
-/// A line for each word of the table's column of series.
-fn published_lines(line: &PublishedLine, has_names: bool) -> anyhow::Result<Vec<FoundLine>> {
-    let table = published::table(&line.table)?;
-    let mut lines: Vec<FoundLine> = Vec::new();
-    for row in table.rows() {
-        let has_word = |(column, word): (&String, &String)| row.text(column).is_ok_and(|text| text == word);
-        if !line.rows.iter().all(has_word) {
-            continue;
-        }
-        let Some(y) = row.optional(&line.y)? else { continue };
-        let places = if !line.at.is_empty() {
-            line.at.iter().copied().map(Place::at).collect()
-        } else if has_names && line.x_times.is_none() {
-            vec![Place::of_level(&Level::from(row.text(&line.x)?))]
-        } else {
-            let Some(x) = row.optional(&line.x)? else { continue };
-            vec![Place::at(x * line.x_times.unwrap_or(1.0))]
-        };
-        let word = line.series.as_ref().map(|column| row.text(column)).transpose()?;
-        let name = word.map_or(line.label.clone(), |word| format!("{}: {word}", line.label));
-        let y = y * line.y_times.unwrap_or(1.0);
-        let points = places.into_iter().map(|place| FoundPoint::of_one(place, y));
-        match lines.iter_mut().find(|line| line.name == name) {
-            Some(line) => line.points.extend(points),
-            None => {
-                let origin = if line.is_formula { LineOrigin::Formula } else { LineOrigin::Published };
-                lines.push(FoundLine { name, origin, points: points.collect(), ..FoundLine::default() });
-            }
-        }
-    }
-    Ok(lines)
 }

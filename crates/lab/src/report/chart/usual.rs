@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{AxisUnit, Chart, ChartPoint};
+use super::{AxisUnit, Chart, ChartPoint, with_unit};
 use crate::judge::stats::Interval;
 use crate::report::summary::{CellSummary, StudySummary};
 use crate::study::results::usual;
@@ -41,16 +41,20 @@ fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option
     let others: Vec<&String> = study.varied().into_iter().filter(|name| *name != factor).collect();
     let medians = study.cells.iter().filter_map(|cell| cell.median(&result.name));
     let unit = AxisUnit::of(&result.unit, medians.fold(0.0, f64::max));
+    let quantity = |cell: &CellSummary| cell.asked.get(factor).and_then(Level::quantity);
+    let largest = study.cells.iter().filter_map(quantity).map(|x| x.value).fold(0.0, f64::max);
+    let x_unit = AxisUnit::of(study.cells.iter().find_map(quantity).map_or("", |x| x.unit), largest);
     let mut lines: BTreeMap<Vec<&Level>, Vec<ChartPoint>> = BTreeMap::new();
     for cell in study.cells.iter().filter(|cell| is_by_soaker(result) || !is_soaked(cell)) {
         let sample = cell.results.get(&result.name);
-        let Some((sample, x)) = sample.zip(cell.asked.get(factor).and_then(Level::value)) else { continue };
+        let Some((sample, x)) = sample.zip(quantity(cell)) else { continue };
         let scaled = |interval: Interval| Interval {
             low: interval.low * unit.scale,
             high: interval.high * unit.scale,
         };
         let key = others.iter().filter_map(|name| cell.asked.get(*name)).collect();
-        let point = ChartPoint { x, y: sample.median * unit.scale, interval: sample.interval.map(scaled) };
+        let (x, y) = (x.value * x_unit.scale, sample.median * unit.scale);
+        let point = ChartPoint { x, y, interval: sample.interval.map(scaled) };
         lines.entry(key).or_default().push(point);
     }
     let label = |key: Vec<&Level>| -> String {
@@ -58,8 +62,9 @@ fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option
         Some(words.collect::<Vec<_>>().join(", ")).filter(|it| !it.is_empty()).unwrap_or(study.study.clone())
     };
     let lines = lines.into_iter().map(|(key, points)| (label(key), points)).collect();
-    let chart = Chart::from_lines(&format!("{} against {factor}", result.label), factor, unit.name, lines)?;
-    let is_size = study.cells.iter().any(|cell| cell.asked.get(factor).is_some_and(Level::is_size));
+    let is_size = x_unit.name == "bytes";
+    let x_label = with_unit(factor, if is_size { "" } else { x_unit.name });
+    let chart = Chart::from_lines(&format!("{} against {factor}", result.label), &x_label, unit.name, lines)?;
     Some(Chart { x_kind: if is_size { "bytes" } else { "number" }, ..chart })
 }
 

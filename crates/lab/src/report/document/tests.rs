@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::report::chart::{ChartLine, LineOrigin};
 use crate::report::summary::results::ResultReader;
-use crate::reproduce::document::DOCUMENTS;
+use crate::session::reproduce::document::DOCUMENTS;
 use crate::row::read_rows;
 use crate::study::{Cell, FigureValue, SOAKER, StudyFigure};
 
@@ -18,7 +18,7 @@ const SOAKED: &str = "seqio";
 const NOT_SMALL: [&str; 4] = ["disk-schedulers", "disk-position", "disk-access-time", "farm-idle"];
 
 fn parsed() -> Vec<Document> {
-    let document = |built_in: &crate::reproduce::document::BuiltInDocument| {
+    let document = |built_in: &crate::session::reproduce::document::BuiltInDocument| {
         Document::parse(built_in.name, built_in.text).unwrap_or_else(|wrong| panic!("{wrong:#}"))
     };
     DOCUMENTS.iter().map(document).collect()

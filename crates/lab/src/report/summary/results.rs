@@ -19,7 +19,7 @@ pub(in crate::report) struct ResultReader<'study> {
 
 /// A run with the values of all results of its study, in their order.
 #[derive(Debug)]
-pub(super) struct CellRun<'rows> {
+pub(in crate::report) struct CellRun<'rows> {
     pub row: &'rows Row,
     pub values: Vec<Option<f64>>,
 }
@@ -51,7 +51,7 @@ pub(in crate::report) fn study_with_figures(name: &str, rows: &[&Row]) -> Option
 }
 
 /// The runs of rows, each with its values.
-pub(super) fn runs_of<'rows>(rows: &[&'rows Row], results: &[StudyResult]) -> Vec<CellRun<'rows>> {
+pub(in crate::report) fn runs_of<'rows>(rows: &[&'rows Row], results: &[StudyResult]) -> Vec<CellRun<'rows>> {
     let readers: Vec<Option<ResultReader<'_>>> = results.iter().map(ResultReader::new).collect();
     let run = |row: &&'rows Row| {
         let fields = row.fields();

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::LineOrigin;
-use super::found::{FoundLine, FoundPoint, Place};
+use super::found::{FoundLine, FoundPoint, AxisPlace};
 use crate::judge::cost::{CostFit, CostPart, FitPoint, MeasuredLatency, fit_cost, fit_level_off, predict};
 use crate::report::figures::figures;
 use crate::study::FigureFit;
@@ -38,7 +38,7 @@ pub(super) fn fitted(model: FigureFit, lines: &[FoundLine]) -> FittedLines {
             FigureFit::LevelOff => by_readers(&label, line),
         };
         match outcome {
-            Ok(FittedLine { fit, points }) => {
+            Ok(FitOfLine { fit, points }) => {
                 found.fits.push(fit);
                 found.lines.push(FoundLine {
                     name: format!("{label}, fitted"),
@@ -53,12 +53,12 @@ pub(super) fn fitted(model: FigureFit, lines: &[FoundLine]) -> FittedLines {
     found
 }
 
-struct FittedLine {
+struct FitOfLine {
     fit: ChartFit,
     points: Vec<FoundPoint>,
 }
 
-fn by_cost(label: &str, line: &FoundLine) -> Result<FittedLine, String> {
+fn by_cost(label: &str, line: &FoundLine) -> Result<FitOfLine, String> {
     let values = line.points.iter().flat_map(|point| point.values.iter().map(|value| (point.x(), *value)));
     let points: Vec<FitPoint> = values
         .filter(|(size, _)| *size > 0.0)
@@ -70,9 +70,9 @@ fn by_cost(label: &str, line: &FoundLine) -> Result<FittedLine, String> {
         .collect();
     let fit = fit_cost(&points).map_err(|few| few.to_string())?;
     let part = fit.part(label);
-    let at = |point: &FoundPoint| FoundPoint::of_one(Place::at(point.x()), predict(&part, point.x()));
+    let at = |point: &FoundPoint| FoundPoint::of_one(AxisPlace::at(point.x()), predict(&part, point.x()));
     let drawn = line.points.iter().map(at).collect();
-    Ok(FittedLine { fit: ChartFit { words: cost_words(label, &fit), cost: Some(part) }, points: drawn })
+    Ok(FitOfLine { fit: ChartFit { words: cost_words(label, &fit), cost: Some(part) }, points: drawn })
 }
 
 fn cost_words(label: &str, fit: &CostFit) -> String {
@@ -90,7 +90,7 @@ fn cost_words(label: &str, fit: &CostFit) -> String {
     )
 }
 
-fn by_readers(label: &str, line: &FoundLine) -> Result<FittedLine, String> {
+fn by_readers(label: &str, line: &FoundLine) -> Result<FitOfLine, String> {
     let measured: Vec<MeasuredLatency> = line
         .points
         .iter()
@@ -104,7 +104,7 @@ fn by_readers(label: &str, line: &FoundLine) -> Result<FittedLine, String> {
         .collect();
     let fit = fit_level_off(label, &measured).map_err(|wrong| wrong.to_string())?;
     let at = |point: &FoundPoint| {
-        FoundPoint::of_one(Place::at(point.x()), fit.r1_s.max(point.x() * fit.d_s) * 1e9)
+        FoundPoint::of_one(AxisPlace::at(point.x()), fit.r1_s.max(point.x() * fit.d_s) * 1e9)
     };
     let words = format!(
         "{label}: R1 {} s, D {} s a reader, full from {} readers; worst error {:.0} %",
@@ -113,5 +113,5 @@ fn by_readers(label: &str, line: &FoundLine) -> Result<FittedLine, String> {
         figures(fit.knee_readers),
         fit.worst_error_percent
     );
-    Ok(FittedLine { fit: ChartFit { words, cost: None }, points: line.points.iter().map(at).collect() })
+    Ok(FitOfLine { fit: ChartFit { words, cost: None }, points: line.points.iter().map(at).collect() })
 }

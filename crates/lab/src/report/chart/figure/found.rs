@@ -5,25 +5,30 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::{AxisUnit, Chart, ChartKind, FieldRow, LineOrigin, LogAxes, StudyFigure};
+use super::FieldRow;
 use crate::judge::stats::{self, Interval};
-use crate::report::chart::{ChartLine, ChartPoint, PointLine};
+use crate::report::chart::{
+    AxisUnit, Chart, ChartKind, ChartLine, ChartPoint, LineOrigin, PointLine, with_unit,
+};
 use crate::report::summary::SEED;
-use crate::study::Level;
+use crate::study::{Level, LogAxes, StudyFigure};
+
+/// The levels of factors, in the order of their study.
+pub(super) type FactorOrders = BTreeMap<String, Vec<Level>>;
 
 /// A place on the first axis.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct AxisPlace {
     /// As it is written.
     level: Level,
     x: f64,
-    is_size: bool,
+    unit: &'static str,
 }
 
 /// Values at a place.
 #[derive(Clone, Debug)]
 pub(super) struct FoundPoint {
-    place: Place,
+    place: AxisPlace,
     y: f64,
     interval: Option<Interval>,
     /// Of which it is the median.
@@ -54,39 +59,51 @@ pub(super) struct AxisWords {
     pub y_unit: String,
     /// Lines are named by their results.
     pub names_results: bool,
+    /// The levels of the first axis in the order of the study.
+    pub order: Vec<Level>,
 }
 
 /// Rows with the same levels of some factors.
-pub(super) struct LevelRows<'rows, 'row> {
+pub(super) struct RowsOfLevels<'rows, 'row> {
     pub levels: Vec<Level>,
     pub rows: Vec<&'rows FieldRow<'row>>,
 }
 
 /// Values by their places.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct GatheredValues {
     groups: BTreeMap<String, GatheredPoint>,
 }
 
 #[derive(Default)]
 struct GatheredPoint {
-    places: Vec<Place>,
+    places: Vec<AxisPlace>,
     values: Vec<f64>,
 }
 
-impl Place {
-    pub fn at(x: f64) -> Place {
-        Place { level: Level::from(x.to_string().as_str()), x, is_size: false }
+impl AxisPlace {
+    pub fn at(x: f64) -> AxisPlace {
+        AxisPlace { level: Level::from(x.to_string().as_str()), x, unit: "" }
     }
 
-    pub fn of_level(level: &Level) -> Place {
-        Place { level: level.clone(), x: level.value().unwrap_or(f64::NAN), is_size: level.is_size() }
+    pub fn of_level(level: &Level) -> AxisPlace {
+        let quantity = level.quantity();
+        AxisPlace {
+            level: level.clone(),
+            x: quantity.map_or(f64::NAN, |quantity| quantity.value),
+            unit: quantity.map_or("", |quantity| quantity.unit),
+        }
     }
 }
 
 impl FoundPoint {
-    pub fn of_one(place: Place, y: f64) -> FoundPoint {
+    pub fn of_one(place: AxisPlace, y: f64) -> FoundPoint {
         FoundPoint { place, y, interval: None, values: vec![y] }
+    }
+
+    /// A published value, with the ends that were published, too.
+    pub fn published(place: AxisPlace, y: f64, interval: Option<Interval>) -> FoundPoint {
+        FoundPoint { interval, ..FoundPoint::of_one(place, y) }
     }
 
     /// Its place as a number.
@@ -95,9 +112,9 @@ impl FoundPoint {
     }
 }
 
-impl Gathered {
+impl GatheredValues {
     /// Adds a value to those of a group.
-    pub fn add(&mut self, group: String, place: Place, value: f64) {
+    pub fn add(&mut self, group: String, place: AxisPlace, value: f64) {
         let group = self.groups.entry(group).or_default();
         group.places.push(place);
         group.values.push(value);
@@ -110,7 +127,7 @@ impl Gathered {
             let first = group.places.first()?;
             let x = stats::median(&xs).unwrap_or(first.x);
             Some(FoundPoint {
-                place: Place { x, ..first.clone() },
+                place: AxisPlace { x, ..first.clone() },
                 y: stats::median(&group.values)?,
                 interval: stats::median_interval(&group.values, SEED),
                 values: group.values,
@@ -124,21 +141,31 @@ impl Gathered {
 pub(super) fn by_levels<'rows, 'row>(
     rows: &'rows [FieldRow<'row>],
     factors: &[String],
-) -> Vec<LevelRows<'rows, 'row>> {
+    orders: &FactorOrders,
+) -> Vec<RowsOfLevels<'rows, 'row>> {
     let mut groups: BTreeMap<Vec<Level>, Vec<&FieldRow<'row>>> = BTreeMap::new();
     for row in rows {
         let level = |name: &String| row.row.asked.get(name).cloned().unwrap_or_default();
         groups.entry(factors.iter().map(level).collect()).or_default().push(row);
     }
-    let groups = groups.into_iter().map(|(levels, rows)| LevelRows { levels, rows });
-    let mut groups: Vec<LevelRows<'_, '_>> = groups.collect();
-    groups.sort_by(|one, other| by_values(&one.levels, &other.levels));
+    let groups = groups.into_iter().map(|(levels, rows)| RowsOfLevels { levels, rows });
+    let mut groups: Vec<RowsOfLevels<'_, '_>> = groups.collect();
+    let order = |factor: &String| orders.get(factor).map_or(&[][..], Vec::as_slice);
+    groups.sort_by(|one, other| {
+        let levels = factors.iter().zip(one.levels.iter().zip(&other.levels));
+        let each = levels.map(|(factor, (one, other))| by_order(order(factor), one, other));
+        each.fold(Ordering::Equal, Ordering::then)
+    });
     groups
 }
 
-fn by_values(ours: &[Level], theirs: &[Level]) -> Ordering {
-    let each = ours.iter().zip(theirs).map(|(one, other)| one.by_value(other));
-    each.fold(Ordering::Equal, Ordering::then)
+/// Numbers by their values, words in the study's order, others behind.
+fn by_order(order: &[Level], one: &Level, other: &Level) -> Ordering {
+    let place = |level: &Level| order.iter().position(|known| known == level).unwrap_or(order.len());
+    match (one.value(), other.value()) {
+        (None, None) => place(one).cmp(&place(other)).then_with(|| one.cmp(other)),
+        _ => one.by_value(other),
+    }
 }
 
 /// Puts lines into a chart.
@@ -152,8 +179,10 @@ pub(super) fn chart(figure: &StudyFigure, mut lines: Vec<FoundLine>, words: &Axi
     lines.retain(|line| !line.points.is_empty());
     let points = || lines.iter().flat_map(|line| &line.points);
     let y_unit = AxisUnit::of(&words.y_unit, points().map(|point| point.y.abs()).fold(0.0, f64::max));
-    let x_unit = AxisUnit::of(&words.x_unit, points().map(|point| point.place.x.abs()).fold(0.0, f64::max));
-    let is_size = words.x_unit == "bytes" || points().any(|point| point.place.is_size);
+    let own_unit = points().map(|point| point.place.unit).find(|unit| !unit.is_empty());
+    let x_unit = if words.x_unit.is_empty() { own_unit.unwrap_or("") } else { &words.x_unit };
+    let is_size = x_unit == "bytes";
+    let x_unit = AxisUnit::of(x_unit, points().map(|point| point.place.x.abs()).fold(0.0, f64::max));
     for point in lines.iter_mut().flat_map(|line| &mut line.points) {
         point.y *= y_unit.scale;
         point.place.x *= x_unit.scale;
@@ -162,7 +191,7 @@ pub(super) fn chart(figure: &StudyFigure, mut lines: Vec<FoundLine>, words: &Axi
         }
     }
     let chart = match figure.kind {
-        ChartKind::Parts => of_parts(lines),
+        ChartKind::Parts => of_parts(lines, &words.order),
         ChartKind::Bars | ChartKind::Heat => of_names(lines, figure, words),
         _ => of_places(lines, words),
     };
@@ -181,14 +210,6 @@ pub(super) fn chart(figure: &StudyFigure, mut lines: Vec<FoundLine>, words: &Axi
         y_label: with_unit(&words.y_label, y_unit.name),
         y_is_log: matches!(figure.log, Some(LogAxes::Y | LogAxes::Both)),
         ..chart
-    }
-}
-
-fn with_unit(label: &str, unit: &str) -> String {
-    match (label, unit) {
-        (label, "" | "1") => label.into(),
-        ("", unit) => unit.into(),
-        (label, unit) => format!("{label}, {unit}"),
     }
 }
 
@@ -215,19 +236,19 @@ fn of_places(lines: Vec<FoundLine>, words: &AxisWords) -> Chart {
 }
 
 /// The distinct places, in their order, those of rows first where two are the same.
-fn names(lines: &[FoundLine]) -> Vec<Level> {
+fn names(lines: &[FoundLine], order: &[Level]) -> Vec<Level> {
     let mut names: Vec<Level> = Vec::new();
     for point in lines.iter().flat_map(|line| &line.points) {
         if !names.iter().any(|name| name.by_value(&point.place.level) == Ordering::Equal) {
             names.push(point.place.level.clone());
         }
     }
-    names.sort_by(Level::by_value);
+    names.sort_by(|one, other| by_order(order, one, other));
     names
 }
 
 fn of_names(lines: Vec<FoundLine>, figure: &StudyFigure, words: &AxisWords) -> Chart {
-    let names = names(&lines);
+    let names = names(&lines, &words.order);
     let line = |line: &FoundLine| {
         let at = |name: &Level| {
             line.points.iter().find(|point| point.place.level.by_value(name) == Ordering::Equal)
@@ -252,8 +273,8 @@ fn shown(names: &[Level]) -> Vec<String> {
 }
 
 /// A bar for each place and each combination of levels, a part for each result. What was published has bars of its own.
-fn of_parts(lines: Vec<FoundLine>) -> Chart {
-    let places = names(&lines);
+fn of_parts(lines: Vec<FoundLine>, order: &[Level]) -> Chart {
+    let places = names(&lines, order);
     let mut bars: Vec<String> = Vec::new();
     let mut parts: Vec<ChartLine> = Vec::new();
     for place in &places {

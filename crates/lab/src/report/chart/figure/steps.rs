@@ -3,7 +3,7 @@
 //! Must not know: which figure they are for.
 
 use super::FieldRow;
-use super::found::{FoundPoint, Place};
+use super::found::{FoundPoint, AxisPlace};
 use crate::report::summary::results::ResultReader;
 
 /// A distribution of more values is drawn by so many of them, at equal parts.
@@ -16,7 +16,7 @@ pub(super) fn histogram(rows: &[&FieldRow<'_>], y: &ResultReader<'_>) -> Vec<Fou
         let (from, width) = (histogram.get("from_us")?.as_f64()?, histogram.get("bin_us")?.as_f64()?);
         let counts = histogram.get("counts")?.as_array()?.iter().enumerate();
         let point = |(at, count): (usize, &serde_json::Value)| {
-            Some(FoundPoint::of_one(Place::at(from + at as f64 * width), count.as_f64()?))
+            Some(FoundPoint::of_one(AxisPlace::at(from + at as f64 * width), count.as_f64()?))
         };
         counts.map(point).collect::<Option<Vec<FoundPoint>>>()
     };
@@ -30,7 +30,7 @@ pub(super) fn distribution(rows: &[&FieldRow<'_>], y: &ResultReader<'_>) -> Vec<
     let (all, steps) = (values.len(), values.len().min(STEPS_MAX));
     let step = |at: usize| {
         let below = (at + 1) * all / steps;
-        FoundPoint::of_one(Place::at(values[below - 1]), below as f64 / all as f64)
+        FoundPoint::of_one(AxisPlace::at(values[below - 1]), below as f64 / all as f64)
     };
     (0..steps).map(step).collect()
 }

@@ -3,9 +3,9 @@
 //! Must not know: what a page says.
 
 /// uPlot; see vendor/uplot/README.md.
-pub const LIBRARY: &str = include_str!("../../vendor/uplot/uPlot.iife.min.js");
+pub const LIBRARY: &str = include_str!("../../../vendor/uplot/uPlot.iife.min.js");
 /// Its style.
-pub const LIBRARY_STYLE: &str = include_str!("../../vendor/uplot/uPlot.min.css");
+pub const LIBRARY_STYLE: &str = include_str!("../../../vendor/uplot/uPlot.min.css");
 /// Draws the charts.
 pub const SCRIPT: &str = include_str!("page.js");
 /// The page's own style.
@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn the_library_is_the_one_that_its_page_names() {
-        let readme = include_str!("../../vendor/uplot/README.md");
-        let licence = include_str!("../../vendor/uplot/LICENSE");
+        let readme = include_str!("../../../vendor/uplot/README.md");
+        let licence = include_str!("../../../vendor/uplot/LICENSE");
         for (name, text) in
             [("uPlot.iife.min.js", LIBRARY), ("uPlot.min.css", LIBRARY_STYLE), ("LICENSE", licence)]
         {

@@ -2,12 +2,12 @@
 //!
 //! Must not know: how a chart is drawn.
 
-use super::chart::Chart;
-use super::figures::figures;
 use super::html::Html;
+use crate::report::chart::Chart;
+use crate::report::figures::figures;
 
 /// The values of a chart.
-pub(super) fn of_chart(chart: &Chart) -> Html {
+pub fn of_chart(chart: &Chart) -> Html {
     let places: Vec<String> = match chart.x_names.is_empty() {
         true => chart.xs.iter().map(|x| place_words(chart, *x)).collect(),
         false => chart.x_names.clone(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 
-use super::files::DisturbedArguments;
+use crate::args::lab::files::DisturbedArguments;
 use crate::args::{OUTPUT, WHAT};
 
 /// Redo a founding study on this machine: its runs, its figures, the published values beside

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use self::document::{DOCUMENTS, Document, DocumentPart};
 use self::forecast::StoredForecast;
-use crate::report::document::{FoundPart, WrittenDocument, fitted_cost};
+use crate::report::document::{FoundPart, WrittenDocument, WrittenPage, fitted_cost};
 use crate::row::{Row, read_rows};
 use crate::session::StudySession;
 use crate::session::notice::tell;
@@ -142,15 +142,36 @@ pub fn reproduce(arguments: &ReproduceArguments) -> anyhow::Result<Reproduced> {
         let file = rows.join(format!("{}.jsonl", origin.name));
         let before = found.iter().find(|found| found.rows_of == origin.name);
         let forecast = forecast_of(part, &found, &file, arguments)?;
-        let (study, rows, not_run) = match before {
-            Some(before) => (before.study.clone(), before.rows.clone(), before.not_run.clone()),
-            None => ran(origin, &file, arguments)?,
-        };
         let (part, rows_of) = (part.clone(), origin.name.clone());
-        found.push(FoundPart { part, rows_of, study, rows, not_run, forecast });
+        found.push(match before {
+            Some(before) => FoundPart { part, forecast, ..before.clone() },
+            None => {
+                let RanPart { study, rows, not_run } = ran(origin, &file, arguments)?;
+                FoundPart { part, rows_of, study, rows, not_run, forecast }
+            }
+        });
     }
-    WrittenDocument { document: &document, parts: &found, keep_disturbed: arguments.keep_disturbed }
-        .write(&arguments.out)
+    let written =
+        WrittenDocument { document: &document, parts: &found, keep_disturbed: arguments.keep_disturbed };
+    let WrittenPage { page, figures } = written.write(&arguments.out)?;
+    Ok(reproduced(&document, &found, &page, figures))
+}
+
+fn reproduced(document: &Document, parts: &[FoundPart], page: &Path, figures: usize) -> Reproduced {
+    let own = parts.iter().enumerate().filter(|(at, found)| {
+        !parts[..*at].iter().any(|before| before.rows_of == found.rows_of)
+    });
+    let rows: Vec<&Row> = own.flat_map(|(_, found)| &found.rows).collect();
+    let not_run = |found: &FoundPart| Some(format!("{}: {}", found.part.name, found.not_run.as_ref()?));
+    Reproduced {
+        document: document.name.clone(),
+        page: datapump::shown(page.as_os_str().as_encoded_bytes()),
+        parts: parts.len(),
+        figures,
+        runs: rows.len(),
+        failed_runs: rows.iter().filter(|row| !row.is_completed()).count(),
+        not_run: parts.iter().filter_map(not_run).collect(),
+    }
 }
 
 /// Each part once.
@@ -192,11 +213,18 @@ fn forecast_of(
     StoredForecast::keep(made, &folder.join(format!("{}.json", part.name)), has_runs)
 }
 
-type RanPart = (Option<Study>, Vec<Row>, Option<String>);
+/// A part whose study was run, or could not be.
+struct RanPart {
+    study: Option<Study>,
+    rows: Vec<Row>,
+    not_run: Option<String>,
+}
 
 /// Runs the study of a part, as far as it is not run yet.
 fn ran(part: &DocumentPart, file: &Path, arguments: &ReproduceArguments) -> anyhow::Result<RanPart> {
-    let Some(study) = part.study(arguments.quick)? else { return Ok((None, Vec::new(), None)) };
+    let Some(study) = part.study(arguments.quick)? else {
+        return Ok(RanPart { study: None, rows: Vec::new(), not_run: None });
+    };
     let unmet = part.unmet();
     let outcome = if unmet.is_empty() {
         run(&study, file, arguments)
@@ -213,7 +241,7 @@ fn ran(part: &DocumentPart, file: &Path, arguments: &ReproduceArguments) -> anyh
     };
     let rows = if file.exists() { read_rows(file)? } else { Vec::new() };
     let rows = rows.into_iter().filter(|row| row.study == study.name).collect();
-    Ok((Some(study), rows, not_run))
+    Ok(RanPart { study: Some(study), rows, not_run })
 }
 
 fn run(study: &Study, file: &Path, arguments: &ReproduceArguments) -> anyhow::Result<()> {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FACTORS, FieldPath, Level, Study, StudyError, StudyResult};
-use crate::published;
+use super::{FieldPath, StudyResult, published};
+use crate::study::{FACTORS, Level, Study, StudyError};
 
 /// How values are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -79,6 +79,15 @@ pub struct PublishedLine {
     /// The rows that have these words in these columns; all where there are none.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub rows: BTreeMap<String, String>,
+    /// Columns of the least and the greatest value, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<String>,
+    /// See `low`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<String>,
+    /// Our names of words in the columns of `x` and `series`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<String, String>,
     /// In the legend, before the word of `series`.
     pub label: String,
     /// Its values are those of a formula, not of a measurement.
@@ -135,6 +144,13 @@ pub struct StudyFigure {
     pub published: Vec<PublishedLine>,
 }
 
+impl PublishedLine {
+    /// Our name of a word of the table.
+    pub fn our_name<'name>(&'name self, word: &'name str) -> &'name str {
+        self.names.get(word).map_or(word, String::as_str)
+    }
+}
+
 impl StudyFigure {
     /// Whether its first axis has names rather than places.
     pub fn has_names(&self) -> bool {
@@ -148,7 +164,7 @@ impl StudyFigure {
 }
 
 /// Checks the figures of a study.
-pub(super) fn check(study: &Study) -> Result<(), StudyError> {
+pub(in crate::study) fn check(study: &Study) -> Result<(), StudyError> {
     check_all(study, &study.figures)
 }
 
@@ -226,7 +242,8 @@ fn wrong_published(figure: &StudyFigure) -> Option<String> {
         if line.x.is_empty() == line.at.is_empty() {
             return Some(format!("published values of {} have either x or at", line.table));
         }
-        let columns = [&line.x, &line.y].into_iter().chain(&line.series).chain(line.rows.keys());
+        let optional = [&line.series, &line.low, &line.high].into_iter().flatten();
+        let columns = [&line.x, &line.y].into_iter().chain(optional).chain(line.rows.keys());
         let columns = columns.filter(|column| !column.is_empty());
         let mut missing = columns.filter(|column| !table.has(column));
         missing.next().map(|column| format!("{} has no column '{column}'", line.table))

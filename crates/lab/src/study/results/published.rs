@@ -21,7 +21,7 @@ macro_rules! tables {
         /// All of them.
         pub const TABLES: &[PublishedTable] = &[$(PublishedTable {
             name: $name,
-            text: include_str!(concat!("../golden/", $name)),
+            text: include_str!(concat!("../../../golden/", $name)),
         }),*];
     };
 }

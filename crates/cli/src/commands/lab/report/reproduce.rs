@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use datapump::Status;
 use datapump_lab::reproduce::{ListedDocument, ReproduceArguments, Reproduced, documents, reproduce as redo};
 
-use super::{print_figures, refuse};
+use crate::commands::lab::{print_figures, refuse};
 use crate::args::LabReproduceArguments;
 use crate::output::Output;
 use crate::output::events::EventLine;

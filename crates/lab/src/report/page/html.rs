@@ -56,6 +56,12 @@ impl Html {
         self.0 += &format!("<pre>{}</pre>\n", lines.join("\n"));
     }
 
+    /// Links to files beside the page.
+    pub fn links(&mut self, files: &[String]) {
+        let links = files.iter().map(|file| format!("<a href=\"{0}\">{0}</a>", text(file)));
+        self.0 += &format!("<p>{}</p>\n", links.collect::<Vec<_>>().join(", "));
+    }
+
     /// A folded part: only readers who want to read it open it.
     pub fn folded(&mut self, title: &str, inside: Html) {
         self.0 += &format!("<details><summary>{}</summary>\n{}</details>\n", text(title), inside.0);

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-use crate::published;
-use crate::study::{Changes, FigureFit, Level, Study, StudyFigure, builtin, figures};
+use crate::study::results::published;
+use crate::study::results::figures;
+use crate::study::{Changes, FigureFit, Level, Study, StudyFigure, builtin};
 
 /// A document that comes with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ macro_rules! documents {
         /// All of them, by their years.
         pub const DOCUMENTS: &[BuiltInDocument] = &[$(BuiltInDocument {
             name: $name,
-            text: include_str!(concat!("../../documents/", $name, ".toml")),
+            text: include_str!(concat!("../../../documents/", $name, ".toml")),
         }),*];
     };
 }
