@@ -162,7 +162,7 @@ fn add_figure(html: &mut Html, charts: &mut Vec<Chart>, chart: Chart) {
     html.folded("Its values", values);
 }
 
-/// What a study found, in sentences.
+/// The findings of a study, in sentences.
 fn add_words(html: &mut Html, study: &StudySummary) {
     let fixed: Vec<String> = study.fixed().iter().map(|(name, level)| format!(", {name} {level}")).collect();
     html.paragraph(&format!("{} runs, {} failed{}.", study.runs, study.failed, fixed.concat()));

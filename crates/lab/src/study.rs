@@ -268,7 +268,7 @@ pub struct Study {
     pub baselines: Vec<BTreeMap<String, Level>>,
     /// What it is about; empty for the usual results of a copy.
     pub results: Vec<StudyResult>,
-    /// What is drawn of it; empty for a chart of each result against each factor that is numeric.
+    /// Its figures; empty for a chart of each result against each factor that is numeric.
     pub figures: Vec<StudyFigure>,
     /// Programs without which the report counts for nothing.
     pub requires: Vec<String>,

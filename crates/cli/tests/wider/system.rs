@@ -1,4 +1,4 @@
-//! What a host forbids, pages for its administrators, and schemas as others read them.
+//! Limits of a host, pages for its administrators, and schemas as others read them.
 
 mod backup_page;
 mod limits;

@@ -124,7 +124,8 @@ fn meta(stat: Stat) -> Meta {
         inode: stat.st_ino,
         kind: kind(stat.st_mode),
         size_bytes: stat.st_size as u64,
-        allocated_bytes: stat.st_blocks as u64 * 512, // st_blocks counts 512 bytes whatever the block size: stat(2)
+        // st_blocks counts 512 bytes whatever the block size: stat(2).
+        allocated_bytes: (stat.st_blocks as u64).saturating_mul(512),
         // Of 32 bits on some processors.
         #[allow(clippy::useless_conversion)]
         links: u64::from(stat.st_nlink),

@@ -50,7 +50,7 @@ pub struct Chart {
     pub x_kind: &'static str,
     /// Whether each step to the right is a factor.
     pub is_log: bool,
-    /// What goes up; of a heat map, what its colours are.
+    /// The upright axis; of a heat map, its colours.
     pub y_label: String,
     /// Whether each step up is a factor.
     pub y_is_log: bool,
@@ -64,7 +64,7 @@ pub struct Chart {
     pub left_out: usize,
     /// Models that were fitted to its lines.
     pub fits: Vec<ChartFit>,
-    /// What a reader should know of it: sentences below it.
+    /// Sentences below it, for the reader.
     pub notes: Vec<String>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct FoundPart {
     pub rows: Vec<Row>,
     /// Why its runs were not made, or not all.
     pub not_run: Option<String>,
-    /// What parts before it forecast of it.
+    /// The forecast of the parts before it.
     pub forecast: Option<StoredForecast>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct WrittenDocument<'all> {
     pub keep_disturbed: bool,
 }
 
-/// What was written.
+/// The page as it was written.
 pub(crate) struct WrittenPage {
     /// The page.
     pub page: PathBuf,
@@ -100,7 +100,7 @@ impl WrittenDocument<'_> {
         Ok(WrittenPage { page, figures: charts.len() })
     }
 
-    /// What follows for this machine, of each part that answers the question one sentence: its fastest way, or what was
+    /// Conclusions for this machine, of each part that answers the question one sentence: its fastest way, or what was
     /// fitted to its figures.
     fn answers(&self) -> Vec<String> {
         let named = |found: &&FoundPart| {

@@ -1,4 +1,4 @@
-//! The elements of a page of HTML: words, tables, scripts, styles, and the facts and values that stand in every one.
+//! The elements of a page of HTML: words, tables, scripts, styles, and the facts and values that every one has.
 //!
 //! Must not know: which studies there are, what was found.
 

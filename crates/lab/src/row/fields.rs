@@ -26,9 +26,9 @@ impl Row {
         let cpu_ns = self.user_ns.zip(self.system_ns).map(|(user, system)| user as f64 + system as f64);
         let soaked_ns = self.soaker.as_ref().and_then(|soaker| soaker.cpu_ns).map(|ns| ns as f64);
         let readers = self.readers.as_ref().map(|_| self.latencies_s().len()).filter(|&count| count > 0);
-        let of_side = |far: bool| {
+        let of_side = |is_remote: bool| {
             let report = self.report.as_ref()?;
-            let cpu = if far { report.cpu_remote? } else { report.cpu };
+            let cpu = if is_remote { report.cpu_remote? } else { report.cpu };
             Some(cpu.user_ns as f64 + cpu.system_ns as f64)
         };
         let values = [

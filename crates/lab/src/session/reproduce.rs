@@ -25,7 +25,7 @@ use crate::study::Study;
 use crate::study::builtin::listed::StudyLength;
 use crate::{RunArguments, report::figures};
 
-/// What [`reproduce`] is asked.
+/// The arguments of [`reproduce`].
 #[derive(Clone, Debug, Default)]
 pub struct ReproduceArguments {
     /// The document.
@@ -40,7 +40,7 @@ pub struct ReproduceArguments {
     pub folder: Option<PathBuf>,
     /// The program that `{pump}` stands for in commands; this program's own file by default.
     pub pump: Option<PathBuf>,
-    /// What rows call the build of this program.
+    /// The build of this program, as rows have it.
     pub build: Option<String>,
     /// Disturbed runs count, too.
     pub keep_disturbed: bool,
@@ -53,7 +53,7 @@ pub struct ReproduceArguments {
 pub struct ListedDocument {
     /// Its name.
     pub name: String,
-    /// What its page is called.
+    /// The title of its page.
     pub title: String,
     /// Authors, title, year.
     pub source: String,
@@ -61,11 +61,11 @@ pub struct ListedDocument {
     pub runs: usize,
     /// About how many seconds they take, of studies of which that is known.
     pub seconds: f64,
-    /// What some of them need.
+    /// Needs of some of them.
     pub needs: Vec<&'static str>,
 }
 
-/// What was made.
+/// The outcome of a reproduction.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Reproduced {
     /// The document.
@@ -143,13 +143,14 @@ pub fn reproduce(arguments: &ReproduceArguments) -> anyhow::Result<Reproduced> {
         let before = found.iter().find(|found| found.rows_of == origin.name);
         let forecast = forecast_of(part, &found, &file, arguments)?;
         let (part, rows_of) = (part.clone(), origin.name.clone());
-        found.push(match before {
+        let next = match before {
             Some(before) => FoundPart { part, forecast, ..before.clone() },
             None => {
                 let RanPart { study, rows, not_run } = ran(origin, &file, arguments)?;
                 FoundPart { part, rows_of, study, rows, not_run, forecast }
             }
-        });
+        };
+        found.push(next);
     }
     let written =
         WrittenDocument { document: &document, parts: &found, keep_disturbed: arguments.keep_disturbed };
@@ -197,7 +198,7 @@ fn chosen<'all>(document: &'all Document, only: Option<&str>) -> anyhow::Result<
     Ok(parts)
 }
 
-/// What the parts before forecast of this one: written down before its runs, or kept from then.
+/// The forecast of the parts before this one: written down before its runs, or kept from then.
 fn forecast_of(
     part: &DocumentPart,
     before: &[FoundPart],

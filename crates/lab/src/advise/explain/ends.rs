@@ -216,7 +216,7 @@ fn data_bytes(path: &Path) -> Option<u64> {
     let file = std::fs::File::open(path).ok()?;
     let meta = file.metadata().ok()?;
     let (bytes, handle) = (meta.len(), Handle::Os(file));
-    if meta.blocks() * BLOCK_BYTES >= bytes || !kind::holes_are_honest(handle.room().magic) {
+    if meta.blocks().saturating_mul(BLOCK_BYTES) >= bytes || !kind::holes_are_honest(handle.room().magic) {
         return Some(bytes);
     }
     let ranges = handle.data_ranges(bytes).ok().flatten();

@@ -101,7 +101,7 @@ fn has_no_room(case: &Case, ends: &CopyEnds) -> bool {
         return false;
     };
     let (End::File(bytes), End::File(_) | End::Folder) = (ends.source, ends.sink) else { return false };
-    let occupied = std::fs::metadata(source).map_or(0, |meta| meta.blocks() * BLOCK_BYTES);
+    let occupied = std::fs::metadata(source).map_or(0, |meta| meta.blocks().saturating_mul(BLOCK_BYTES));
     let room = receiver(target, ends.source).and_then(|folder| statvfs(&folder).ok());
     room.is_some_and(|room| bytes.min(occupied) > room.f_bfree.saturating_mul(room.f_frsize))
 }

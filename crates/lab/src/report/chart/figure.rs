@@ -254,3 +254,6 @@ fn mixture(rows: &[&Row]) -> Option<String> {
          itself"
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,7 +95,7 @@ impl ResultReader<'_> {
         self.from.is_list()
     }
 
-    /// What its field holds, as it is.
+    /// The content of its field, as it is.
     pub fn part<'row>(&self, fields: &'row Value) -> Option<&'row Value> {
         self.from.part(fields)
     }

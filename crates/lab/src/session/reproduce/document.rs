@@ -38,11 +38,11 @@ documents!("access", "datapump", "readers", "seqio", "end-systems");
 pub struct Document {
     /// Its name.
     pub name: String,
-    /// What its page is called.
+    /// The title of its page.
     pub title: String,
     /// Authors, title, year.
     pub source: String,
-    /// What it asked.
+    /// Its question.
     pub question: String,
     /// The study whose sentences of the fastest way are the answer; the first one otherwise.
     #[serde(default)]
@@ -60,7 +60,7 @@ pub struct DocumentPart {
     pub name: String,
     /// Where it is in the document.
     pub place: String,
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// How to read it, and where the model fails.
     #[serde(default)]
@@ -83,13 +83,13 @@ pub struct DocumentPart {
     /// Rounds, in place of the study's own.
     #[serde(default)]
     pub repeats: Option<u32>,
-    /// What the runs need besides the study's programs.
+    /// Needs of the runs besides the study's programs.
     #[serde(default)]
     pub needs: Vec<PartNeed>,
     /// Its figures.
     #[serde(default, rename = "figure")]
     pub figures: Vec<StudyFigure>,
-    /// What its parts forecast of it, written down before its runs.
+    /// The forecast of its parts, written down before its runs.
     #[serde(default)]
     pub forecast: Option<PartForecast>,
     /// Published tables that are shown whole.
@@ -113,7 +113,7 @@ pub struct PartForecast {
     pub minus: Vec<String>,
 }
 
-/// What runs need.
+/// Something that runs need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartNeed {
@@ -219,7 +219,7 @@ impl DocumentPart {
         Ok(Some(Study::parse(name, built_in.text, &self.changes(quick))?))
     }
 
-    /// What replaces parts of its study.
+    /// Changes to its study.
     pub fn changes(&self, quick: bool) -> Changes {
         let own = if quick { &self.quick } else { &self.set };
         let words = |levels: &Vec<Level>| levels.iter().map(Level::to_string).collect();
@@ -232,7 +232,7 @@ impl DocumentPart {
         }
     }
 
-    /// What its runs need and is not there.
+    /// Needs of its runs that are not met.
     pub fn unmet(&self) -> Vec<&'static str> {
         self.needs.iter().filter(|need| !need.is_met()).map(|need| need.words()).collect()
     }

@@ -1,4 +1,4 @@
-//! What parts of a document forecast of a later one: the sum of their fitted costs, written down with its digest before the
+//! The forecast that parts of a document make of a later one: the sum of their fitted costs, written down with its digest before the
 //! runs that it is about.
 //!
 //! Must not know: how a fit is made, how a figure is drawn.
@@ -17,7 +17,7 @@ pub(crate) struct StoredForecast {
     /// The sum.
     #[serde(flatten)]
     pub cost: CostPart,
-    /// What it was summed from.
+    /// The parts of the sum.
     pub of: Vec<CostPart>,
     /// When it was written.
     pub time: String,

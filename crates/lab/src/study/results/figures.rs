@@ -42,7 +42,7 @@ pub enum LogAxes {
     Both,
 }
 
-/// What an axis shows: a factor or a result by its name, or a field of a row that is no result of the study. With
+/// The values of an axis: a factor or a result by its name, or a field of a row that is no result of the study. With
 /// `[*]` the field is a list, and each item a point: of both axes then.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
@@ -125,7 +125,7 @@ pub struct StudyFigure {
     /// The first axis; absent in a histogram and a distribution, whose places are the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<FigureValue>,
-    /// What is drawn over it.
+    /// The values that are drawn over it.
     pub y: Vec<FigureValue>,
     /// Results that were forecast before the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

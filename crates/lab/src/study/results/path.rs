@@ -68,7 +68,7 @@ impl FieldPath {
         self.steps.iter().any(|step| matches!(step, FieldStep::From(_)))
     }
 
-    /// What is at the end of the way: of a list the first item.
+    /// The value at the end of the way: of a list the first item.
     pub fn part<'row>(&self, row: &'row Value) -> Option<&'row Value> {
         let mut found = None;
         walk(row, &self.steps, &mut |value| {

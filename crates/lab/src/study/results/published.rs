@@ -12,7 +12,7 @@ use crate::judge::cost::InputError;
 pub struct PublishedTable {
     /// Its file.
     pub name: &'static str,
-    /// What is in it.
+    /// Its content.
     pub text: &'static str,
 }
 

@@ -15,7 +15,7 @@ use crate::study::FigureFit;
 pub struct ChartFit {
     /// The line and its parameters, in words.
     pub words: String,
-    /// What a byte and a request cost, of a fit of costs.
+    /// The cost of a byte and of a request, by a fit of costs.
     #[serde(skip)]
     pub cost: Option<CostPart>,
 }

@@ -31,7 +31,7 @@ pub(super) struct FoundPoint {
     place: AxisPlace,
     y: f64,
     interval: Option<Interval>,
-    /// Of which it is the median.
+    /// The values whose median it is.
     pub values: Vec<f64>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct FoundLine {
     pub points: Vec<FoundPoint>,
 }
 
-/// What the axes of a figure are called.
+/// The names and units of a figure's axes.
 #[derive(Clone, Debug)]
 pub(super) struct AxisWords {
     pub x_label: String,
