@@ -29,8 +29,10 @@ pub(super) fn distribution(rows: &[&FieldRow<'_>], y: &ResultReader<'_>) -> Vec<
     values.sort_by(f64::total_cmp);
     let (all, steps) = (values.len(), values.len().min(STEPS_MAX));
     let step = |at: usize| {
-        let below = (at + 1) * all / steps;
-        FoundPoint::of_one(AxisPlace::at(values[below - 1]), below as f64 / all as f64)
+        let value = values[(at + 1) * all / steps - 1];
+        // Equal values are one place, at which all of them count.
+        let below = values.partition_point(|other| *other <= value);
+        FoundPoint::of_one(AxisPlace::at(value), below as f64 / all as f64)
     };
     (0..steps).map(step).collect()
 }
