@@ -186,8 +186,12 @@ impl AxisUnit<'_> {
 
 impl PointLine {
     fn over(&self, xs: &[f64]) -> ChartLine {
-        let points = &self.points;
-        let at = |x: &f64| points.iter().find(|point| point.x == *x);
+        let mut points = self.points.clone();
+        points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        let at = |x: &f64| {
+            let place = points.partition_point(|point| point.x < *x);
+            points.get(place).filter(|point| point.x == *x)
+        };
         let ends = |end: fn(&Interval) -> f64| -> Vec<Option<f64>> {
             if points.iter().any(|point| point.interval.is_some()) {
                 xs.iter().map(|x| at(x)?.interval.as_ref().map(end)).collect()
