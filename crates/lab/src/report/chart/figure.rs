@@ -7,6 +7,8 @@ mod fitted;
 mod found;
 mod steps;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use self::beside::published_lines;
@@ -15,7 +17,7 @@ use self::found::{AxisPlace, FactorOrders, FoundLine, FoundPoint};
 use super::{Chart, ChartKind, LineOrigin, is_by_soaker};
 use crate::report::summary::results::ResultReader;
 use crate::row::Row;
-use crate::study::{FigureValue, SOAKER, Study, StudyFigure, StudyResult};
+use crate::study::{BINARY, FigureValue, SOAKER, Study, StudyFigure, StudyResult};
 
 /// Which rows may be in a figure.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,21 +115,27 @@ impl<'study> FigureOfStudy<'study> {
         row.is_completed() && self.figure.cells.iter().all(has)
     }
 
-    /// Factors whose levels make lines: those that the figure says, else all that vary but that of the first axis.
+    /// Factors whose levels make lines: those that the figure says, else all that vary but that of the first axis. Programs
+    /// that are compared are never in one median.
     fn series(&self, rows: &[FieldRow<'_>]) -> Vec<String> {
-        if let Some(series) = &self.figure.series {
-            return series.clone();
-        }
         let own = match &self.x {
             FirstAxis::Factor(name) => Some(name),
             _ => None,
         };
-        let Some(first) = rows.first() else { return Vec::new() };
+        let Some(first) = rows.first() else { return self.figure.series.clone().unwrap_or_default() };
         let varies = |name: &&String| {
             rows.iter().any(|other| other.row.asked.get(*name) != first.row.asked.get(*name))
         };
-        let factors = first.row.asked.keys().filter(|name| Some(*name) != own && *name != SOAKER);
-        factors.filter(varies).cloned().collect()
+        // Rows of before may lack a factor that later ones have.
+        let factors: BTreeSet<&String> = rows.iter().flat_map(|row| row.row.asked.keys()).collect();
+        let factors = factors.into_iter().filter(|name| Some(*name) != own && *name != SOAKER).filter(varies);
+        match &self.figure.series {
+            None => factors.cloned().collect(),
+            Some(series) => {
+                let binary = factors.filter(|name| *name == BINARY && !series.contains(name));
+                series.iter().chain(binary).cloned().collect()
+            }
+        }
     }
 
     fn measured(&self, rows: &[FieldRow<'_>]) -> Vec<FoundLine> {
@@ -238,10 +246,10 @@ fn mixture(rows: &[&Row]) -> Option<String> {
         rows.iter()
             .filter_map(|row| field(row))
             .filter(|it| !it.is_empty())
-            .collect::<std::collections::BTreeSet<_>>()
+            .collect::<BTreeSet<_>>()
             .len()
     };
-    let is_compared = rows.iter().any(|row| row.asked.contains_key(crate::study::BINARY));
+    let is_compared = rows.iter().any(|row| row.asked.contains_key(BINARY));
     let builds = if is_compared { 1 } else { distinct(|row| Some(&row.build)) };
     let found = [
         (builds, "builds"),
