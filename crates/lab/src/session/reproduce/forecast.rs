@@ -78,7 +78,7 @@ impl StoredForecast {
             let kept: StoredForecast = serde_json::from_slice(&text)
                 .with_context(|| format!("{}: this is no forecast", file.display()))?;
             anyhow::ensure!(
-                kept.digest == digest(&kept.of),
+                kept.digest == digest(&kept.of) && kept.cost == sum(&kept.cost.component, &kept.of),
                 "{}: it was changed after it was written; delete it, and the rows that it is about",
                 file.display()
             );
