@@ -241,7 +241,10 @@ fn ran(part: &DocumentPart, file: &Path, arguments: &ReproduceArguments) -> anyh
         Ok(()) => None,
     };
     let rows = if file.exists() { read_rows(file)? } else { Vec::new() };
-    let rows = rows.into_iter().filter(|row| row.study == study.name).collect();
+    // A file may have those of the small form, too.
+    let cells = study.cells();
+    let is_own = |row: &Row| row.study == study.name && cells.iter().any(|cell| cell.levels == row.asked);
+    let rows = rows.into_iter().filter(is_own).collect();
     Ok(RanPart { study: Some(study), rows, not_run })
 }
 
