@@ -154,8 +154,7 @@ impl WrittenDocument<'_> {
         part.tables.iter().for_each(|name| add_published(html, name));
         if is_first && !rows.is_empty() {
             let mut inside = Html::default();
-            let summary =
-                Summary::of_files(&[rows.iter().map(|row| (*row).clone()).collect()], self.keep_disturbed);
+            let summary = Summary::of_files(std::slice::from_ref(&found.rows), self.keep_disturbed);
             for study in &summary.studies {
                 add_words(&mut inside, study);
                 add_table(&mut inside, study);
