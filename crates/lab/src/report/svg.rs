@@ -9,7 +9,7 @@ mod description;
 mod draw;
 mod legend;
 mod marks;
-mod words;
+pub(in crate::report) mod words;
 
 use kuva::backend::svg::SvgBackend;
 use kuva::render::render::{Primitive, Scene, TextAnchor};

@@ -4,7 +4,7 @@
 
 use super::html::Html;
 use crate::report::chart::Chart;
-use crate::report::figures::figures;
+use crate::report::svg::words::{bytes, figures};
 
 /// The values of a chart.
 pub fn of_chart(chart: &Chart) -> Html {
@@ -28,5 +28,5 @@ pub fn of_chart(chart: &Chart) -> Html {
 }
 
 fn place_words(chart: &Chart, x: f64) -> String {
-    if chart.x_kind == "bytes" { datapump::units::bytes_words(x.max(0.0).round() as u64) } else { figures(x) }
+    if chart.x_kind == "bytes" { bytes(x, x.abs() / 1e3) } else { figures(x) }
 }
