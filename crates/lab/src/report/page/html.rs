@@ -41,7 +41,7 @@ impl Html {
             let entries = entries.iter().zip(&classes);
             entries.map(|(entry, class)| format!("<{kind}{class}>{}</{kind}>", text(entry))).collect()
         };
-        self.0 += "<div class=\"wide\"><table>\n<thead><tr>";
+        self.0 += "<div class=\"wide\" tabindex=\"0\"><table>\n<thead><tr>";
         self.0 += &cells("th", head.iter().map(AsRef::as_ref).collect());
         self.0 += "</tr></thead>\n<tbody>\n";
         for row in rows {
