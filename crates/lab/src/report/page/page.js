@@ -38,6 +38,9 @@
   const intervals = (chart) => (plot) => {
     const pen = plot.ctx;
     pen.save();
+    pen.beginPath();
+    pen.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+    pen.clip();
     chart.lines.forEach((line, at) => {
       if (!line.lows || !plot.series[at + 1].show) {
         return;
@@ -103,7 +106,8 @@
     }
     const place = document.getElementById(`chart-${at}`);
     const data = [chart.xs, ...chart.lines.map((line) => line.values)];
-    place.replaceChildren();
+    // A screen reader reads the picture, and a printer prints it.
+    place.firstElementChild.classList.add("still");
     return [[place, new uPlot(options(chart, place.clientWidth || 800), data, place)]];
   });
   addEventListener("resize", () => {
