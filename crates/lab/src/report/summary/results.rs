@@ -86,8 +86,10 @@ impl ResultReader<'_> {
         if !self.from.is_list() {
             return vec![self.value(fields)];
         }
-        let times = self.result.times.unwrap_or(1.0);
-        self.from.each(fields).into_iter().map(|value| Some(value? * times)).collect()
+        let per = self.per.as_ref().map_or(Some(1.0), |per| per.value(fields, &self.result.of));
+        let times = per.map(|per| self.result.times.unwrap_or(1.0) / per);
+        let value = |value: Option<f64>| Some(value? * times?).filter(|value| value.is_finite());
+        self.from.each(fields).into_iter().map(value).collect()
     }
 
     /// Whether it is a list.

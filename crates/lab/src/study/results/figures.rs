@@ -211,7 +211,36 @@ fn wrong_values(study: &Study, figure: &StudyFigure) -> Option<String> {
     {
         return Some("a heat map has one y, and one factor in series".into());
     }
-    figure.y.iter().chain(&figure.forecast).find_map(|value| wrong_value(study, value))
+    let drawn = || figure.y.iter().chain(&figure.forecast);
+    drawn().find_map(|value| wrong_value(study, value)).or_else(|| {
+        let found = |value: &FigureValue| found(study, value);
+        wrong_together(figure, figure.x.as_ref().and_then(found), &drawn().filter_map(found).collect::<Vec<_>>())
+    })
+}
+
+/// All lines have one axis and the places of the first one, and the words of a fit name its units.
+fn wrong_together(figure: &StudyFigure, x: Option<StudyResult>, drawn: &[StudyResult]) -> Option<String> {
+    let is_list = |result: &StudyResult| FieldPath::parse(&result.from).is_ok_and(|path| path.is_list());
+    let unit = drawn.first()?.unit.as_str();
+    let needed = match figure.fit {
+        Some(FigureFit::Cost) => "ns/byte",
+        Some(FigureFit::LevelOff) => "ns",
+        None => unit,
+    };
+    if let Some(other) = drawn.iter().find(|other| other.unit != unit) {
+        Some(format!("its values are in {unit} and in {}; write a figure of each", other.unit))
+    } else if x.as_ref().is_some_and(is_list) && !drawn.iter().all(is_list) {
+        Some("x is a list, and a value of y is none; each item of x needs one of y".into())
+    } else {
+        (needed != unit).then(|| format!("the fit is of values in {needed}, and these are in {unit}"))
+    }
+}
+
+fn found(study: &Study, value: &FigureValue) -> Option<StudyResult> {
+    match value {
+        FigureValue::Name(name) => study.result(name),
+        FigureValue::Field(field) => Some(field.clone()),
+    }
 }
 
 fn wrong_value(study: &Study, value: &FigureValue) -> Option<String> {
@@ -221,7 +250,10 @@ fn wrong_value(study: &Study, value: &FigureValue) -> Option<String> {
             let names: Vec<String> = study.all_results().into_iter().map(|result| result.name).collect();
             Some(format!("there is no result '{name}'; the study has {}", names.join(", ")))
         }
-        FigureValue::Field(field) => FieldPath::parse(&field.from).err(),
+        FigureValue::Field(field) => {
+            let paths = [Some(&field.from), field.per.as_ref()];
+            paths.into_iter().flatten().find_map(|path| FieldPath::parse(path).err())
+        }
     }
 }
 
