@@ -44,7 +44,7 @@ pub struct Document {
     pub source: String,
     /// Its question.
     pub question: String,
-    /// The study whose sentences of the fastest way are the answer; the first one otherwise.
+    /// Parts of which a sentence is the answer, the first three that have one; all parts where none is named.
     #[serde(default)]
     pub answers: Vec<String>,
     /// Its parts, in its order.
@@ -154,6 +154,11 @@ impl Document {
         let document: Document = toml::from_str(text).with_context(|| format!("document {file}"))?;
         for part in &document.parts {
             document.check(part).with_context(|| format!("document {file}: part {}", part.name))?;
+        }
+        let figures: Vec<&str> =
+            document.parts.iter().flat_map(|part| &part.figures).map(|figure| figure.name.as_str()).collect();
+        if let Some((_, name)) = figures.iter().enumerate().find(|(at, name)| figures[..*at].contains(name)) {
+            bail!("document {file}: two figures are called {name}, and each has a file of its name");
         }
         Ok(document)
     }
