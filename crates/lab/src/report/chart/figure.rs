@@ -95,7 +95,7 @@ impl<'study> FigureOfStudy<'study> {
             chosen.clear();
         }
         let rows: Vec<FieldRow<'_>> =
-            chosen.into_iter().map(|row| FieldRow { row, fields: row.fields() }).collect();
+            chosen.into_iter().map(|row| FieldRow { row, fields: self.fields(row) }).collect();
         let mut lines = self.measured(&rows);
         let mut fits = Vec::new();
         if let Some(model) = self.figure.fit {
@@ -106,6 +106,22 @@ impl<'study> FigureOfStudy<'study> {
         }
         lines.extend(self.published(&mut notes));
         Chart { notes, fits, ..found::chart(self.figure, lines, &self.units()) }
+    }
+
+    /// The fields of a row that are drawn: all those of many rows would take gigabytes.
+    fn fields(&self, row: &Row) -> Value {
+        let x = match &self.x {
+            FirstAxis::Result(result) => Some(result),
+            _ => None,
+        };
+        let results = self.drawn.iter().map(|drawn| &drawn.result).chain(x);
+        let paths = results.flat_map(|result| std::iter::once(&result.from).chain(&result.per));
+        let names: BTreeSet<&str> = paths.filter_map(|path| path.split(['.', '[']).next()).collect();
+        let mut fields = row.fields();
+        if let Some(all) = fields.as_object_mut() {
+            all.retain(|name, _| names.contains(name.as_str()));
+        }
+        fields
     }
 
     fn is_chosen(&self, row: &Row) -> bool {
