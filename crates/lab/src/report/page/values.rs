@@ -6,6 +6,9 @@ use super::html::Html;
 use crate::report::chart::Chart;
 use crate::report::svg::words::{bytes, figures};
 
+/// More of them are in the rows.
+const PLACES_MAX: usize = 2000;
+
 /// The values of a chart.
 pub fn of_chart(chart: &Chart) -> Html {
     let places: Vec<String> = match chart.x_names.is_empty() {
@@ -21,9 +24,12 @@ pub fn of_chart(chart: &Chart) -> Html {
         let values = chart.lines.iter().map(|line| value(line.values.get(at).copied().flatten()));
         [place.clone()].into_iter().chain(values).collect::<Vec<String>>()
     };
-    let rows: Vec<Vec<String>> = places.iter().enumerate().map(row).collect();
+    let rows: Vec<Vec<String>> = places.iter().enumerate().take(PLACES_MAX).map(row).collect();
     let mut html = Html::default();
     html.table(&head, &rows);
+    if places.len() > PLACES_MAX {
+        html.paragraph(&format!("{} more places are in the rows.", places.len() - PLACES_MAX));
+    }
     html
 }
 
