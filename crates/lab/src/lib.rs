@@ -42,7 +42,7 @@ pub use perform::{datagrams, request_response};
 pub use probe::memory;
 pub use probe::tcp_trace;
 pub use report::summary::{BaselineRatio, CellSummary, Sample, StudySummary, Summary};
-pub use report::{Page, report};
+pub use report::{Page, TakenRows, report};
 pub use rig::files::is_same;
 pub use session::programs::own_hash;
 pub use session::reproduce;

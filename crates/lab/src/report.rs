@@ -17,6 +17,7 @@ use serde::Serialize;
 mod chart;
 mod fastest;
 mod fits;
+mod job;
 mod page;
 mod svg;
 
@@ -25,7 +26,8 @@ use crate::report::summary::{StudySummary, Summary};
 use crate::rig::files::replace;
 use crate::row::{self, Row};
 use crate::study::Study;
-use chart::{Chart, FigureOfStudy, TakenRows, series};
+pub use chart::TakenRows;
+use chart::{Chart, FigureOfStudy, mixture, series};
 use page::html::{Html, text};
 use page::{assets, facts, values};
 
@@ -63,24 +65,25 @@ const DOCTYPE: &str = "<!DOCTYPE html>";
 /// Data gathered while the page is written.
 #[derive(Debug, Default)]
 struct Gathered {
-    keep_disturbed: bool,
+    taken: TakenRows,
     files: Vec<Vec<Row>>,
     series: Vec<(String, series::Series)>,
+    jobs: Vec<(String, serde_json::Value)>,
     losses: Vec<String>,
     torn_lines: usize,
 }
 
-/// Makes a page of files of rows, and of time series of TCP connections; fits and ratios without disturbed runs, unless
-/// they are kept.
+/// Makes a page of files of rows, and of time series of TCP connections; fits, ratios and figures of the rows that are
+/// taken.
 ///
 /// Errors: a file that cannot be read, a line that is neither; neither rows nor samples at all.
-pub fn report(paths: &[PathBuf], keep_disturbed: bool) -> anyhow::Result<Page> {
-    let mut gathered = Gathered { keep_disturbed, ..Gathered::default() };
+pub fn report(paths: &[PathBuf], taken: TakenRows) -> anyhow::Result<Page> {
+    let mut gathered = Gathered { taken, ..Gathered::default() };
     for path in paths {
         let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
         gathered.read(path, &bytes)?;
     }
-    if gathered.files.iter().all(Vec::is_empty) && gathered.series.is_empty() {
+    if gathered.files.iter().all(Vec::is_empty) && gathered.series.is_empty() && gathered.jobs.is_empty() {
         bail!("there are no rows; `pump lab run STUDY --out FILE` makes some");
     }
     Ok(gathered.page())
@@ -96,6 +99,10 @@ impl Gathered {
             self.series.push((name, series));
             return Ok(());
         }
+        if job::is_report(bytes) {
+            self.jobs.extend(job::read(path, bytes)?.into_iter().map(|report| (name.clone(), report)));
+            return Ok(());
+        }
         let (rows, torn_lines, losses) = row::with_losses(path, bytes)?;
         self.torn_lines += torn_lines;
         self.losses.extend(losses);
@@ -104,9 +111,13 @@ impl Gathered {
     }
 
     fn page(&self) -> Page {
-        let summary = Summary::of_files(&self.files, self.keep_disturbed);
+        let summary = Summary::of_files(&self.files, self.taken.keep_disturbed);
         let names: Vec<&str> = summary.studies.iter().map(|study| study.study.as_str()).collect();
-        let title = if names.is_empty() { "TCP connections".into() } else { names.join(", ") };
+        let title = match (names.is_empty(), self.jobs.is_empty()) {
+            (false, _) => names.join(", "),
+            (true, false) => "A copy".into(),
+            (true, true) => "TCP connections".into(),
+        };
         let runs = self.files.iter().map(Vec::len).sum();
         let (mut html, mut charts) = (Html::default(), Vec::new());
         html.heading(1, &title);
@@ -118,7 +129,10 @@ impl Gathered {
         html.list(&self.losses);
         for study in &summary.studies {
             let rows = self.files.iter().flatten().filter(|row| row.study == study.study);
-            add_study(&mut html, &mut charts, study, &rows.collect::<Vec<_>>());
+            add_study(&mut html, &mut charts, study, &rows.collect::<Vec<_>>(), self.taken);
+        }
+        for (name, report) in &self.jobs {
+            job::add(&mut html, &mut charts, name, report);
         }
         for (name, series) in &self.series {
             add_series(&mut html, &mut charts, name, series);
@@ -135,13 +149,19 @@ impl Gathered {
     }
 }
 
-fn add_study(html: &mut Html, charts: &mut Vec<Chart>, study: &StudySummary, rows: &[&Row]) {
+fn add_study(
+    html: &mut Html,
+    charts: &mut Vec<Chart>,
+    study: &StudySummary,
+    rows: &[&Row],
+    taken: TakenRows,
+) {
     html.heading(2, &study.study);
     add_words(html, study);
-    let taken = TakenRows { keep_disturbed: study.disturbed.kept };
-    match study_with_figures(&study.study, rows) {
-        Some(declared) => add_figures(html, charts, &declared, rows, taken),
-        None => chart::of_study(study).into_iter().for_each(|chart| add_chart(html, charts, chart)),
+    match (study_with_figures(&study.study, rows), mixture(rows).filter(|_| !taken.mixed)) {
+        (Some(declared), _) => add_figures(html, charts, &declared, rows, taken),
+        (None, Some(words)) => html.paragraph(&format!("Figures: {words}.")),
+        (None, None) => chart::of_study(study).into_iter().for_each(|chart| add_chart(html, charts, chart)),
     }
     add_table(html, study);
     add_fits(html, charts, study, rows);

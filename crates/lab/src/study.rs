@@ -24,9 +24,8 @@ mod written;
 
 pub use cells::{Cell, Run};
 pub use distance::{PathKind, PathTemplate, RelayTemplate};
-pub use results::figures::{ChartKind, FigureFit, FigureValue, LogAxes, PublishedLine, StudyFigure};
 pub use level::Level;
-pub(crate) use results::FieldPath;
+pub use results::figures::{ChartKind, FigureFit, FigureValue, LogAxes, PublishedLine, StudyFigure};
 pub use results::{Better, OneOfMany, StudyResult};
 pub use stop::{StopFigure, StopRule};
 pub use template::{FilledJob, JobTemplate, fill};

@@ -9,6 +9,7 @@ mod many_readers;
 mod pages;
 mod profile;
 mod readers;
+mod reproduce;
 mod request_response;
 mod scrub;
 mod simulate;

@@ -12,8 +12,8 @@ use serde::Serialize;
 use crate::judge::cost::{CostPart, predict};
 use crate::judge::stats::Interval;
 pub use crate::study::ChartKind;
-pub use figure::ChartFit;
-pub(super) use figure::{FigureOfStudy, TakenRows};
+pub use figure::{ChartFit, TakenRows};
+pub(super) use figure::{FigureOfStudy, mixture};
 use usual::is_by_soaker;
 pub(super) use usual::{is_soaked, of_study};
 
@@ -129,10 +129,11 @@ impl Chart {
         }
     }
 
-    /// Adds what a cost model forecast for each place, before the runs were made.
-    pub fn add_forecast(&mut self, label: &str, part: &CostPart) {
+    /// Adds what a cost model forecast for each place, before the runs were made; with the name of the one measured line.
+    pub fn add_forecast(&mut self, part: &CostPart) {
         let values = self.xs.iter().map(|size| Some(predict(part, *size))).collect();
-        let label = datapump::shown(label.as_bytes());
+        let measured = self.lines.iter().find(|line| line.origin == LineOrigin::Measured);
+        let label = measured.map_or_else(|| "forecast".into(), |line| line.label.clone());
         self.lines.push(ChartLine { label, origin: LineOrigin::Forecast, values, ..ChartLine::default() });
     }
 

@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::chart::{Chart, FigureOfStudy, TakenRows};
+use super::chart::{Chart, ChartFit, FigureOfStudy, TakenRows};
 use super::fastest::fastest_lines;
+use super::page::facts;
 use super::page::html::Html;
 use super::svg::svg;
-use super::page::facts;
 use super::{add_figure, add_table, add_words, whole};
 use crate::judge::cost::CostPart;
-use crate::study::results::published;
 use crate::report::summary::Summary;
-use crate::session::reproduce::document::{Document, DocumentPart};
-use crate::session::reproduce::forecast::StoredForecast;
 use crate::rig::files::replace;
 use crate::row::Row;
+use crate::session::reproduce::document::{Document, DocumentPart};
+use crate::session::reproduce::forecast::StoredForecast;
 use crate::study::Study;
+use crate::study::results::published;
 
 /// A part with its rows.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ pub(crate) struct FoundPart {
     pub rows: Vec<Row>,
     /// Why its runs were not made, or not all.
     pub not_run: Option<String>,
-    /// The forecast of the parts before it.
-    pub forecast: Option<StoredForecast>,
+    /// The forecasts of the parts before it.
+    pub forecasts: Vec<StoredForecast>,
 }
 
 impl FoundPart {
@@ -44,18 +44,19 @@ impl FoundPart {
         let Some(study) = self.study.as_ref().filter(|_| !self.rows.is_empty()) else { return Ok(()) };
         let file = folder.join("rows").join(format!("{}.csv", self.rows_of));
         let table = spreadsheet::spreadsheet(study, &self.rows.iter().collect::<Vec<_>>())?;
-        std::fs::write(&file, table).with_context(|| format!("write {}", file.display()))
+        replace(&file, &table, "table of rows", &|bytes| bytes.starts_with(b"time,round,outcome,"))
     }
 }
 
-/// The cost that was fitted to the first line of a figure.
+/// The cost that was fitted to the one line of a figure.
 pub(crate) fn fitted_cost(parts: &[FoundPart], figure: &str, keep_disturbed: bool) -> Option<CostPart> {
     let found = |found: &FoundPart| {
         let figure = found.part.figures.iter().find(|own| own.name == figure)?;
         let rows: Vec<&Row> = found.rows.iter().collect();
-        let chart =
-            FigureOfStudy::new(figure, found.study.as_ref()).chart(&rows, TakenRows { keep_disturbed });
-        chart.fits.into_iter().find_map(|fit| fit.cost)
+        let chart = FigureOfStudy::new(figure, found.study.as_ref())
+            .chart(&rows, TakenRows { keep_disturbed, mixed: false });
+        let [fit] = <[ChartFit; 1]>::try_from(chart.fits).ok()?;
+        fit.cost
     };
     parts.iter().find_map(found)
 }
@@ -74,6 +75,9 @@ pub(crate) struct WrittenPage {
     /// Its figures.
     pub figures: usize,
 }
+
+const NO_FORECAST: &str =
+    "no forecast: the runs were there before it could be made, or a part of it has no fit";
 
 /// More sentences are in the parts.
 const ANSWERS_MAX: usize = 3;
@@ -120,7 +124,7 @@ impl WrittenDocument<'_> {
 
     fn fitted(&self, found: &FoundPart) -> Option<String> {
         let rows: Vec<&Row> = found.rows.iter().collect();
-        let taken = TakenRows { keep_disturbed: self.keep_disturbed };
+        let taken = TakenRows { keep_disturbed: self.keep_disturbed, mixed: false };
         let mut charts = found.part.figures.iter().filter(|figure| figure.fit.is_some());
         charts.find_map(|figure| {
             let chart = FigureOfStudy::new(figure, found.study.as_ref()).chart(&rows, taken);
@@ -141,13 +145,17 @@ impl WrittenDocument<'_> {
             html.paragraph(&format!("Not run here, or not all of it: {why}."));
         }
         let rows: Vec<&Row> = rows.iter().collect();
-        let taken = TakenRows { keep_disturbed: self.keep_disturbed };
+        let taken = TakenRows { keep_disturbed: self.keep_disturbed, mixed: false };
         for figure in &part.figures {
             let mut chart = FigureOfStudy::new(figure, study.as_ref()).chart(&rows, taken);
-            let forecast = found.forecast.as_ref().zip(part.forecast.as_ref());
-            if let Some((stored, _)) = forecast.filter(|(_, forecast)| forecast.figure == figure.name) {
-                chart.add_forecast("forecast of the parts", &stored.cost);
-                chart.notes.push(stored.words());
+            if part.forecasts.iter().any(|forecast| forecast.figure == figure.name) {
+                match found.forecasts.iter().find(|stored| stored.cost.component == figure.name) {
+                    Some(stored) => {
+                        chart.add_forecast(&stored.cost);
+                        chart.notes.push(stored.words());
+                    }
+                    None => chart.notes.push(NO_FORECAST.into()),
+                }
             }
             add_figure(html, charts, chart);
         }
@@ -172,7 +180,7 @@ fn write_figures(folder: &Path, charts: &[Chart]) -> anyhow::Result<()> {
     std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
     for chart in charts {
         let file = folder.join(format!("{}.svg", chart.name));
-        std::fs::write(&file, svg(chart)).with_context(|| format!("write {}", file.display()))?;
+        replace(&file, svg(chart).as_bytes(), "picture", &|bytes| bytes.starts_with(b"<svg"))?;
     }
     Ok(())
 }

@@ -146,7 +146,9 @@ impl ScrubFolder {
         let state = rustix::fs::statvfs(&self.path)
             .map_err(|error| failed(Operation::Stat, &self.path, &error.into()))?;
         let free = state.f_bavail.saturating_mul(state.f_frsize);
-        let taken = |file| fs::metadata(self.file(file)).map_or(0, |meta| meta.blocks().saturating_mul(STAT_BLOCK_BYTES));
+        let taken = |file| {
+            fs::metadata(self.file(file)).map_or(0, |meta| meta.blocks().saturating_mul(STAT_BLOCK_BYTES))
+        };
         let taken: u64 = self.layout.files().map(taken).sum();
         let needed = self.layout.bytes().saturating_sub(taken);
         if needed <= free {

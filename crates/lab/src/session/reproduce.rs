@@ -7,6 +7,7 @@
 pub(crate) mod document;
 pub(crate) mod forecast;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +33,7 @@ pub struct ReproduceArguments {
     pub name: String,
     /// The small form of every study: to see the page, not to measure.
     pub quick: bool,
-    /// The name of the only part or figure that is run and shown.
+    /// The name of the only part that is run, or of one of its figures. Others are shown by the rows that they have.
     pub only: Option<String>,
     /// The folder of the page, its figures and its rows.
     pub out: PathBuf,
@@ -124,30 +125,36 @@ impl ListedDocument {
 
 /// Redoes a document and writes its page. Lines about the progress go to standard error.
 ///
-/// Errors: no document or part of this name, no room, a file that cannot be written, an interrupt. A part whose study
-/// cannot run is shown with the reason.
+/// Errors: no document or part of this name, a file that cannot be written, an interrupt. A part whose study cannot run
+/// (no root, no room) is shown with the reason.
 pub fn reproduce(arguments: &ReproduceArguments) -> anyhow::Result<Reproduced> {
     let document = document::find(&arguments.name)?;
-    let parts = chosen(&document, arguments.only.as_deref())?;
+    let chosen = chosen(&document, arguments.only.as_deref())?;
     let rows = arguments.out.join("rows");
     std::fs::create_dir_all(&rows).with_context(|| format!("make the folder {}", rows.display()))?;
     let runs = Document {
-        parts: parts.iter().map(|part| document.origin(part).clone()).collect(),
+        parts: document.parts.iter().filter(|part| chosen.contains(&part.name)).cloned().collect(),
         ..document.clone()
     };
-    tell(&format!("{}: {}", document.name, listed(&without_twins(runs), arguments.quick).length_words()));
+    tell(&format!("{}: {}", document.name, listed(&runs, arguments.quick).length_words()));
+    let unmet = runs.parts.iter().filter(|part| !part.unmet().is_empty()).map(|part| part.name.as_str());
+    let unmet: Vec<&str> = unmet.collect();
+    if !unmet.is_empty() {
+        tell(&format!("{}: without root these parts are not run: {}", document.name, unmet.join(", ")));
+    }
     let mut found: Vec<FoundPart> = Vec::new();
-    for part in parts {
+    for part in &document.parts {
         let origin = document.origin(part);
         let file = rows.join(format!("{}.jsonl", origin.name));
         let before = found.iter().find(|found| found.rows_of == origin.name);
-        let forecast = forecast_of(part, &found, &file, arguments)?;
+        let is_chosen = chosen.contains(&origin.name);
+        let forecasts = if is_chosen { forecasts_of(part, &found, &file, arguments)? } else { Vec::new() };
         let (part, rows_of) = (part.clone(), origin.name.clone());
         let next = match before {
-            Some(before) => FoundPart { part, forecast, ..before.clone() },
+            Some(before) => FoundPart { part, forecasts, ..before.clone() },
             None => {
-                let RanPart { study, rows, not_run } = ran(origin, &file, arguments)?;
-                FoundPart { part, rows_of, study, rows, not_run, forecast }
+                let RanPart { study, rows, not_run } = ran(origin, &file, is_chosen, arguments)?;
+                FoundPart { part, rows_of, study, rows, not_run, forecasts }
             }
         };
         found.push(next);
@@ -159,9 +166,10 @@ pub fn reproduce(arguments: &ReproduceArguments) -> anyhow::Result<Reproduced> {
 }
 
 fn reproduced(document: &Document, parts: &[FoundPart], page: &Path, figures: usize) -> Reproduced {
-    let own = parts.iter().enumerate().filter(|(at, found)| {
-        !parts[..*at].iter().any(|before| before.rows_of == found.rows_of)
-    });
+    let own = parts
+        .iter()
+        .enumerate()
+        .filter(|(at, found)| !parts[..*at].iter().any(|before| before.rows_of == found.rows_of));
     let rows: Vec<&Row> = own.flat_map(|(_, found)| &found.rows).collect();
     let not_run = |found: &FoundPart| Some(format!("{}: {}", found.part.name, found.not_run.as_ref()?));
     Reproduced {
@@ -175,43 +183,41 @@ fn reproduced(document: &Document, parts: &[FoundPart], page: &Path, figures: us
     }
 }
 
-/// Each part once.
-fn without_twins(document: Document) -> Document {
-    let mut parts: Vec<DocumentPart> = Vec::new();
-    for part in document.parts {
-        if !parts.iter().any(|known| known.name == part.name) {
-            parts.push(part);
-        }
-    }
-    Document { parts, ..document }
-}
-
-fn chosen<'all>(document: &'all Document, only: Option<&str>) -> anyhow::Result<Vec<&'all DocumentPart>> {
-    let Some(only) = only else { return Ok(document.parts.iter().collect()) };
-    let is_chosen =
-        |part: &&DocumentPart| part.name == only || part.figures.iter().any(|figure| figure.name == only);
-    let parts: Vec<&DocumentPart> = document.parts.iter().filter(is_chosen).collect();
-    if parts.is_empty() {
+/// The names of the parts whose studies are run: all of them, or the one that is asked for, by its name or that of one of
+/// its figures, with the part whose rows it shows.
+fn chosen(document: &Document, only: Option<&str>) -> anyhow::Result<BTreeSet<String>> {
+    let is_chosen = |part: &&DocumentPart| {
+        only.is_none_or(|only| part.name == only || part.figures.iter().any(|figure| figure.name == only))
+    };
+    let parts = document.parts.iter().filter(is_chosen).map(|part| document.origin(part).name.clone());
+    let parts: BTreeSet<String> = parts.collect();
+    if let Some(only) = only.filter(|_| parts.is_empty()) {
         let names: Vec<&str> = document.parts.iter().map(|part| part.name.as_str()).collect();
         bail!("'{}' is no part of it; there are {}", datapump::shown(only.as_bytes()), names.join(", "));
     }
     Ok(parts)
 }
 
-/// The forecast of the parts before this one: written down before its runs, or kept from then.
-fn forecast_of(
+/// The forecasts of the parts before this one: written down before its runs, or kept from then.
+fn forecasts_of(
     part: &DocumentPart,
     before: &[FoundPart],
     rows: &Path,
     arguments: &ReproduceArguments,
-) -> anyhow::Result<Option<StoredForecast>> {
-    let Some(forecast) = &part.forecast else { return Ok(None) };
+) -> anyhow::Result<Vec<StoredForecast>> {
+    if part.forecasts.is_empty() {
+        return Ok(Vec::new());
+    }
     let folder = arguments.out.join("forecasts");
     std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
     let fitted = |figure: &str| fitted_cost(before, figure, arguments.keep_disturbed);
-    let made = StoredForecast::new(&part.name, forecast, fitted);
     let has_runs = rows.metadata().is_ok_and(|rows| rows.len() > 0);
-    StoredForecast::keep(made, &folder.join(format!("{}.json", part.name)), has_runs)
+    let form = if arguments.quick { "-quick" } else { "" };
+    let kept = part.forecasts.iter().map(|forecast| {
+        let file = folder.join(format!("{}{form}.json", forecast.figure));
+        StoredForecast::keep(StoredForecast::new(forecast, fitted), &file, has_runs)
+    });
+    Ok(kept.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 /// A part whose study was run, or could not be.
@@ -221,13 +227,20 @@ struct RanPart {
     not_run: Option<String>,
 }
 
-/// Runs the study of a part, as far as it is not run yet.
-fn ran(part: &DocumentPart, file: &Path, arguments: &ReproduceArguments) -> anyhow::Result<RanPart> {
+/// Runs the study of a part that is chosen, as far as it is not run yet, and reads its rows.
+fn ran(
+    part: &DocumentPart,
+    file: &Path,
+    is_chosen: bool,
+    arguments: &ReproduceArguments,
+) -> anyhow::Result<RanPart> {
     let Some(study) = part.study(arguments.quick)? else {
         return Ok(RanPart { study: None, rows: Vec::new(), not_run: None });
     };
     let unmet = part.unmet();
-    let outcome = if unmet.is_empty() {
+    let outcome = if !is_chosen {
+        Ok(())
+    } else if unmet.is_empty() {
         run(&study, file, arguments)
     } else {
         Err(anyhow::anyhow!("its runs need {}", unmet.join(", ")))

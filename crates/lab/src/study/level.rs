@@ -171,6 +171,9 @@ mod tests {
             assert_eq!(words, sorted);
         }
         let unit = |word: &str| Level::from(word).quantity().map(|quantity| quantity.unit);
-        assert_eq!(["64KiB", "20ms", "1Gbit", "1/8", "cp"].map(unit), [Some("bytes"), Some("ns"), Some("bit/s"), Some(""), None]);
+        assert_eq!(
+            ["64KiB", "20ms", "1Gbit", "1/8", "cp"].map(unit),
+            [Some("bytes"), Some("ns"), Some("bit/s"), Some(""), None]
+        );
     }
 }

@@ -7,7 +7,7 @@ pub mod reproduce;
 use std::path::Path;
 
 use datapump::Status;
-use datapump_lab::{Page, is_same};
+use datapump_lab::{Page, TakenRows, is_same};
 
 use super::refuse;
 use crate::args::LabReportArguments;
@@ -19,7 +19,8 @@ pub fn report(arguments: &LabReportArguments, output: &Output) -> i32 {
     if arguments.rows.iter().any(|rows| is_same(rows, out)) {
         return output.usage("the page would be written over the rows; name another file with --out");
     }
-    let page = match datapump_lab::report(&arguments.rows, arguments.disturbed.keep_disturbed) {
+    let taken = TakenRows { keep_disturbed: arguments.disturbed.keep_disturbed, mixed: arguments.mixed };
+    let page = match datapump_lab::report(&arguments.rows, taken) {
         Ok(page) => page,
         Err(error) => return refuse(&error, Status::Failed, output),
     };

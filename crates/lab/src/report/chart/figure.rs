@@ -17,13 +17,15 @@ use self::found::{AxisPlace, FactorOrders, FoundLine, FoundPoint};
 use super::{Chart, ChartKind, LineOrigin, is_by_soaker};
 use crate::report::summary::results::ResultReader;
 use crate::row::Row;
-use crate::study::{BINARY, FigureValue, SOAKER, Study, StudyFigure, StudyResult};
+use crate::study::{BINARY, FigureValue, Level, SOAKER, Study, StudyFigure, StudyResult};
 
 /// Which rows may be in a figure.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TakenRows {
     /// Disturbed runs, too.
     pub keep_disturbed: bool,
+    /// Runs of several builds, machines and kernels in one figure.
+    pub mixed: bool,
 }
 
 /// A row with its fields.
@@ -83,14 +85,15 @@ impl<'study> FigureOfStudy<'study> {
     /// The chart of these rows of the study.
     pub fn chart(&self, rows: &[&Row], taken: TakenRows) -> Chart {
         let mut notes = self.figure.notes.clone();
-        let chosen: Vec<&Row> = rows.iter().copied().filter(|row| self.is_chosen(row)).collect();
+        let is_drawn = |row: &&Row| self.is_chosen(row) && self.is_drawn(row);
+        let chosen: Vec<&Row> = rows.iter().copied().filter(is_drawn).collect();
         let all = chosen.len();
         let mut chosen: Vec<&Row> =
             chosen.into_iter().filter(|row| taken.keep_disturbed || row.disturbance().is_none()).collect();
         if chosen.len() < all {
             notes.push(format!("{} of {all} runs are disturbed and left out", all - chosen.len()));
         }
-        if let Some(words) = mixture(&chosen) {
+        if let Some(words) = mixture(&chosen).filter(|_| !taken.mixed) {
             notes.push(words);
             chosen.clear();
         }
@@ -99,7 +102,7 @@ impl<'study> FigureOfStudy<'study> {
         let mut lines = self.measured(&rows);
         let mut fits = Vec::new();
         if let Some(model) = self.figure.fit {
-            let found = fitted::fitted(model, &lines);
+            let found = fitted::fitted(model, &lines, self.names_results());
             lines.extend(found.lines);
             notes.extend(found.notes);
             fits = found.fits;
@@ -122,6 +125,16 @@ impl<'study> FigureOfStudy<'study> {
             all.retain(|name, _| names.contains(name.as_str()));
         }
         fields
+    }
+
+    /// Whether one of the results is found in runs with the soaker as in this one, or in those without.
+    fn is_drawn(&self, row: &Row) -> bool {
+        self.drawn.iter().any(|drawn| self.takes_soaked(drawn) || !is_soaked(row))
+    }
+
+    /// With the soaker a run is not as fast, and without it there is no CPU time by it.
+    fn takes_soaked(&self, drawn: &DrawnResult) -> bool {
+        is_by_soaker(&drawn.result) || self.figure.cells.contains_key(SOAKER)
     }
 
     fn is_chosen(&self, row: &Row) -> bool {
@@ -159,9 +172,7 @@ impl<'study> FigureOfStudy<'study> {
         let mut lines = Vec::new();
         for drawn in &self.drawn {
             let Some(y) = ResultReader::new(&drawn.result) else { continue };
-            // With the soaker a run is not as fast, and without it there is no CPU time by it.
-            let by_soaker =
-                is_by_soaker(&drawn.result) || self.figure.cells.contains_key(SOAKER);
+            let by_soaker = self.takes_soaked(drawn);
             for line in found::by_levels(rows, &series, &self.orders) {
                 let rows = line.rows.iter().copied().filter(|row| by_soaker || !is_soaked(row.row));
                 let rows: Vec<&FieldRow<'_>> = rows.collect();
@@ -215,8 +226,12 @@ impl<'study> FigureOfStudy<'study> {
 
     fn published(&self, notes: &mut Vec<String>) -> Vec<FoundLine> {
         let mut lines = Vec::new();
+        let factor = match self.figure.series.as_deref() {
+            Some([factor]) => Some(factor.as_str()),
+            _ => None,
+        };
         for line in &self.figure.published {
-            match published_lines(line, self.figure.has_names()) {
+            match published_lines(line, self.figure.has_names(), factor) {
                 Ok(found) => lines.extend(found),
                 Err(error) => notes.push(error.to_string()),
             }
@@ -224,9 +239,14 @@ impl<'study> FigureOfStudy<'study> {
         lines
     }
 
+    /// Whether lines are named by their results: there are several.
+    fn names_results(&self) -> bool {
+        self.drawn.iter().filter(|drawn| drawn.origin == LineOrigin::Measured).count() > 1
+    }
+
     fn units(&self) -> found::AxisWords {
         let y = self.drawn.first().map(|drawn| &drawn.result);
-        let several = self.drawn.iter().filter(|drawn| drawn.origin == LineOrigin::Measured).count() > 1;
+        let several = self.names_results();
         let x = match &self.x {
             FirstAxis::Factor(name) => {
                 let level = self.orders.get(name).and_then(|levels| levels.first()?.quantity());
@@ -257,13 +277,9 @@ fn is_soaked(row: &Row) -> bool {
 }
 
 /// Why rows are not drawn in one figure.
-fn mixture(rows: &[&Row]) -> Option<String> {
+pub fn mixture(rows: &[&Row]) -> Option<String> {
     let distinct = |field: fn(&Row) -> Option<&str>| -> usize {
-        rows.iter()
-            .filter_map(|row| field(row))
-            .filter(|it| !it.is_empty())
-            .collect::<BTreeSet<_>>()
-            .len()
+        rows.iter().filter_map(|row| field(row)).filter(|it| !it.is_empty()).collect::<BTreeSet<_>>().len()
     };
     let is_compared = rows.iter().any(|row| row.asked.contains_key(BINARY));
     let builds = if is_compared { 1 } else { distinct(|row| Some(&row.build)) };
@@ -275,7 +291,7 @@ fn mixture(rows: &[&Row]) -> Option<String> {
     let (count, of) = found.into_iter().find(|(count, _)| *count > 1)?;
     Some(format!(
         "not drawn: the rows are of {count} {of}, and one figure of them would show no single one; give a file of each by \
-         itself"
+         itself, or --mixed"
     ))
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::study::results::usual;
-use crate::study::{Level, StudyResult};
 use crate::report::summary::Summary;
 use crate::row::{COMPLETED, Row};
+use crate::study::results::usual;
+use crate::study::{Level, StudyResult};
 
 /// Rows of cells with these levels, five rounds of each.
 fn charts(cells: &[&[(&str, &str)]]) -> Vec<Chart> {

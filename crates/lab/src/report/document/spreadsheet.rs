@@ -22,7 +22,8 @@ pub(super) fn spreadsheet(study: &Study, rows: &[&Row]) -> anyhow::Result<Vec<u8
         let row = run.row;
         let disturbed = if row.disturbance().is_some() { "yes" } else { "no" };
         let own = [row.time.clone(), row.repeat.to_string(), row.outcome.clone(), disturbed.into()];
-        let levels = factors.iter().map(|name| row.asked.get(*name).map_or(String::new(), ToString::to_string));
+        let levels =
+            factors.iter().map(|name| row.asked.get(*name).map_or(String::new(), ToString::to_string));
         let values = run.values.iter().map(|value| value.map_or(String::new(), |value| value.to_string()));
         writer.write_record(own.into_iter().chain(levels).chain(values))?;
     }

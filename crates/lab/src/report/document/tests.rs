@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::*;
 use crate::report::chart::{ChartLine, LineOrigin};
 use crate::report::summary::results::ResultReader;
-use crate::session::reproduce::document::DOCUMENTS;
 use crate::row::read_rows;
+use crate::session::reproduce::document::DOCUMENTS;
 use crate::study::{Cell, FigureValue, SOAKER, StudyFigure};
 
 /// Without kept rows of a study, those of this one have most of the fields.
@@ -15,7 +15,10 @@ const COMMON: &str = "readers";
 /// Its kept rows are with the soaker, too.
 const SOAKED: &str = "seqio";
 /// Figures whose levels the small form does not run.
-const NOT_SMALL: [&str; 4] = ["disk-schedulers", "disk-position", "disk-access-time", "farm-idle"];
+const NOT_SMALL: [&str; 5] =
+    ["disk-schedulers", "disk-position", "disk-access-time", "farm-idle", "disk-net-cpu"];
+/// Figures over a list that kept rows lack: they are of before it was counted.
+const NOT_KEPT: [&str; 4] = ["sharing-jain", "sharing-flows", "sharing-flows-long", "sharing-stacks-flows"];
 
 fn parsed() -> Vec<Document> {
     let document = |built_in: &crate::session::reproduce::document::BuiltInDocument| {
@@ -53,7 +56,7 @@ fn rows_of_cells(study: &Study, kept: &[Row], soaked: &Row) -> Vec<Row> {
 
 fn chart(figure: &StudyFigure, study: Option<&Study>, rows: &[Row]) -> Chart {
     let rows: Vec<&Row> = rows.iter().collect();
-    FigureOfStudy::new(figure, study).chart(&rows, TakenRows { keep_disturbed: true })
+    FigureOfStudy::new(figure, study).chart(&rows, TakenRows { keep_disturbed: true, mixed: false })
 }
 
 fn has_values(line: &ChartLine) -> bool {
@@ -96,7 +99,10 @@ fn every_figure_draws_the_rows_of_its_part() {
                 let own = known.entry(study.name.clone()).or_insert_with(|| kept(&study.name));
                 let is_own = !own.is_empty();
                 let rows = rows_of_cells(&study, if is_own { own } else { &common }, &soaked);
-                let is_drawn = |figure: &&StudyFigure| is_own || has_results(figure, &study, &rows[0]);
+                let is_drawn = |figure: &&StudyFigure| {
+                    !NOT_KEPT.contains(&figure.name.as_str())
+                        && (is_own || has_results(figure, &study, &rows[0]))
+                };
                 for figure in part.figures.iter().filter(is_drawn) {
                     let of_part = format!("{}: {}: {}, quick {quick}", document.name, part.name, figure.name);
                     let found = chart(figure, Some(&study), &rows);

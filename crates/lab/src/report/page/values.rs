@@ -11,9 +11,10 @@ const PLACES_MAX: usize = 2000;
 
 /// The values of a chart.
 pub fn of_chart(chart: &Chart) -> Html {
-    let places: Vec<String> = match chart.x_names.is_empty() {
-        true => chart.xs.iter().map(|x| place_words(chart, *x)).collect(),
-        false => chart.x_names.clone(),
+    let places: Vec<String> = if chart.x_names.is_empty() {
+        chart.xs.iter().map(|x| place_words(chart, *x)).collect()
+    } else {
+        chart.x_names.clone()
     };
     let head: Vec<String> = [chart.x_label.clone()]
         .into_iter()

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-use crate::study::results::published;
 use crate::study::results::figures;
+use crate::study::results::published;
 use crate::study::{Changes, FigureFit, Level, Study, StudyFigure, builtin};
 
 /// A document that comes with the program.
@@ -90,8 +90,8 @@ pub struct DocumentPart {
     #[serde(default, rename = "figure")]
     pub figures: Vec<StudyFigure>,
     /// The forecast of its parts, written down before its runs.
-    #[serde(default)]
-    pub forecast: Option<PartForecast>,
+    #[serde(default, rename = "forecast")]
+    pub forecasts: Vec<PartForecast>,
     /// Published tables that are shown whole.
     #[serde(default)]
     pub tables: Vec<String>,
@@ -106,7 +106,7 @@ pub struct DocumentPart {
 pub struct PartForecast {
     /// The figure of CPU time for a byte by request size in which it is drawn.
     pub figure: String,
-    /// Figures with a fit of costs: of each the first line.
+    /// Figures with a fit of costs, of one line each.
     pub plus: Vec<String>,
     /// Those that are taken away: each end that was measured has a pump in it.
     #[serde(default)]
@@ -202,9 +202,7 @@ impl Document {
             bail!("it has a study and rows of another part; keep one");
         }
         part.tables.iter().try_for_each(|name| published::table(name).map(drop))?;
-        if let Some(forecast) = &part.forecast {
-            self.check_forecast(part, forecast)?;
-        }
+        part.forecasts.iter().try_for_each(|forecast| self.check_forecast(part, forecast))?;
         match self.origin(part).study(false)? {
             Some(study) => Ok(figures::check_all(&study, &part.figures)?),
             None if part.figures.iter().any(|figure| figure.published.is_empty()) => {

@@ -1,5 +1,5 @@
-//! The forecast that parts of a document make of a later one: the sum of their fitted costs, written down with its digest before the
-//! runs that it is about.
+//! The forecast that parts of a document make of a later one: the sum of their fitted costs, written down with its digest
+//! before the runs that it is about.
 //!
 //! Must not know: how a fit is made, how a figure is drawn.
 
@@ -27,11 +27,7 @@ pub(crate) struct StoredForecast {
 
 impl StoredForecast {
     /// The forecast of these costs. `None` where one of them is missing.
-    pub fn new(
-        part: &str,
-        forecast: &PartForecast,
-        fitted: impl Fn(&str) -> Option<CostPart>,
-    ) -> Option<StoredForecast> {
+    pub fn new(forecast: &PartForecast, fitted: impl Fn(&str) -> Option<CostPart>) -> Option<StoredForecast> {
         let signed = |names: &[String], sign: f64| -> Option<Vec<CostPart>> {
             let found = |name: &String| {
                 let cost = fitted(name)?;
@@ -47,7 +43,7 @@ impl StoredForecast {
         of.extend(signed(&forecast.minus, -1.0)?);
         let digest = digest(&of);
         Some(StoredForecast {
-            cost: sum(part, &of),
+            cost: sum(&forecast.figure, &of),
             of,
             time: format!("{:.3}", jiff::Timestamp::now()),
             digest,

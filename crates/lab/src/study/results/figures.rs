@@ -214,7 +214,11 @@ fn wrong_values(study: &Study, figure: &StudyFigure) -> Option<String> {
     let drawn = || figure.y.iter().chain(&figure.forecast);
     drawn().find_map(|value| wrong_value(study, value)).or_else(|| {
         let found = |value: &FigureValue| found(study, value);
-        wrong_together(figure, figure.x.as_ref().and_then(found), &drawn().filter_map(found).collect::<Vec<_>>())
+        wrong_together(
+            figure,
+            figure.x.as_ref().and_then(found),
+            &drawn().filter_map(found).collect::<Vec<_>>(),
+        )
     })
 }
 

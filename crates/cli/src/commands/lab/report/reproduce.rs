@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use datapump::Status;
 use datapump_lab::reproduce::{ListedDocument, ReproduceArguments, Reproduced, documents, reproduce as redo};
 
-use crate::commands::lab::{print_figures, refuse};
 use crate::args::LabReproduceArguments;
+use crate::commands::lab::{print_figures, refuse};
 use crate::output::Output;
 use crate::output::events::EventLine;
 use crate::output::version;

@@ -9,10 +9,17 @@ use crate::report::chart::LineOrigin;
 use crate::study::results::published;
 use crate::study::{Level, PublishedLine};
 
-/// A line for each word of the table's column of series.
+/// The label that says no more than a legend does by itself.
+const PUBLISHED: &str = "published";
+
+/// A line for each word of the table's column of series, whose words are levels of `factor` if there is one.
 ///
 /// Errors: no such table or column, what is no number.
-pub(super) fn published_lines(line: &PublishedLine, has_names: bool) -> Result<Vec<FoundLine>, InputError> {
+pub(super) fn published_lines(
+    line: &PublishedLine,
+    has_names: bool,
+    factor: Option<&str>,
+) -> Result<Vec<FoundLine>, InputError> {
     let table = published::table(&line.table)?;
     let mut lines: Vec<FoundLine> = Vec::new();
     for row in table.rows() {
@@ -22,7 +29,12 @@ pub(super) fn published_lines(line: &PublishedLine, has_names: bool) -> Result<V
         }
         let points = points(line, &row, has_names)?;
         let word = line.series.as_ref().map(|column| row.text(column)).transpose()?;
-        let name = word.map_or(line.label.clone(), |word| format!("{}: {}", line.label, line.our_name(word)));
+        let name = match (word.map(|word| line.our_name(word)), factor) {
+            (None, _) => line.label.clone(),
+            // The name of the measured line beside it.
+            (Some(word), Some(factor)) if line.label == PUBLISHED => format!("{factor} {word}"),
+            (Some(word), _) => format!("{}: {word}", line.label),
+        };
         match lines.iter_mut().find(|line| line.name == name) {
             Some(line) => line.points.extend(points),
             None => {

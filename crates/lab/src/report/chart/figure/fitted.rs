@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::LineOrigin;
-use super::found::{FoundLine, FoundPoint, AxisPlace};
+use super::found::{AxisPlace, FoundLine, FoundPoint};
 use crate::judge::cost::{CostFit, CostPart, FitPoint, MeasuredLatency, fit_cost, fit_level_off, predict};
 use crate::report::figures::figures;
 use crate::study::FigureFit;
@@ -28,11 +28,11 @@ pub(super) struct FittedLines {
     pub notes: Vec<String>,
 }
 
-/// Fits each measured line. Values are in the units of results: ns for a byte, ns.
-pub(super) fn fitted(model: FigureFit, lines: &[FoundLine]) -> FittedLines {
+/// Fits each measured line; the fitted one has its name. Values are in the units of results: ns for a byte, ns.
+pub(super) fn fitted(model: FigureFit, lines: &[FoundLine], names_results: bool) -> FittedLines {
     let mut found = FittedLines { fits: Vec::new(), lines: Vec::new(), notes: Vec::new() };
     for line in lines.iter().filter(|line| line.origin == LineOrigin::Measured && !line.points.is_empty()) {
-        let label = line.label(true);
+        let label = line.label(names_results);
         let outcome = match model {
             FigureFit::Cost => by_cost(&label, line),
             FigureFit::LevelOff => by_readers(&label, line),
@@ -41,7 +41,7 @@ pub(super) fn fitted(model: FigureFit, lines: &[FoundLine]) -> FittedLines {
             Ok(FitOfLine { fit, points }) => {
                 found.fits.push(fit);
                 found.lines.push(FoundLine {
-                    name: format!("{label}, fitted"),
+                    name: label,
                     origin: LineOrigin::Formula,
                     points,
                     ..FoundLine::default()

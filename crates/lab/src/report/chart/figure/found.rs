@@ -220,8 +220,7 @@ impl FoundLine {
         let name = (names_results || self.levels.is_empty() || self.origin != LineOrigin::Measured)
             .then(|| self.name.clone());
         let words: Vec<String> = name.into_iter().chain(levels).collect();
-        let forecast = if self.origin == LineOrigin::Forecast { ", forecast" } else { "" };
-        format!("{}{forecast}", words.join(", "))
+        words.join(", ")
     }
 }
 
@@ -237,22 +236,33 @@ fn of_places(lines: Vec<FoundLine>, words: &AxisWords) -> Chart {
 
 /// The distinct places, in their order, those of rows first where two are the same.
 fn names(lines: &[FoundLine], order: &[Level]) -> Vec<Level> {
-    let mut names: Vec<Level> = Vec::new();
-    for point in lines.iter().flat_map(|line| &line.points) {
-        if !names.iter().any(|name| name.by_value(&point.place.level) == Ordering::Equal) {
-            names.push(point.place.level.clone());
-        }
+    let mut found: BTreeMap<String, Level> = BTreeMap::new();
+    for level in lines.iter().flat_map(|line| &line.points).map(|point| &point.place.level) {
+        found.entry(name_key(level)).or_insert_with(|| level.clone());
     }
+    let mut names: Vec<Level> = found.into_values().collect();
     names.sort_by(|one, other| by_order(order, one, other));
     names
 }
 
+/// The same for all ways to write a value: 64KiB and 65536.
+fn name_key(level: &Level) -> String {
+    level.value().map_or_else(|| level.to_string(), |value| value.to_string())
+}
+
+impl FoundLine {
+    fn by_name(&self) -> BTreeMap<String, &FoundPoint> {
+        // Of several the first one counts.
+        self.points.iter().rev().map(|point| (name_key(&point.place.level), point)).collect()
+    }
+}
+
 fn of_names(lines: Vec<FoundLine>, figure: &StudyFigure, words: &AxisWords) -> Chart {
     let names = names(&lines, &words.order);
+    let keys: Vec<String> = names.iter().map(name_key).collect();
     let line = |line: &FoundLine| {
-        let at = |name: &Level| {
-            line.points.iter().find(|point| point.place.level.by_value(name) == Ordering::Equal)
-        };
+        let points = line.by_name();
+        let at = |key: &String| points.get(key).copied();
         let label = match (figure.kind, line.levels.first()) {
             (ChartKind::Heat, Some(level)) => level.to_string(),
             _ => line.label(words.names_results),
@@ -260,9 +270,9 @@ fn of_names(lines: Vec<FoundLine>, figure: &StudyFigure, words: &AxisWords) -> C
         ChartLine {
             label: datapump::shown(label.as_bytes()),
             origin: line.origin,
-            values: names.iter().map(|name| at(name).map(|point| point.y)).collect(),
-            lows: names.iter().map(|name| Some(at(name)?.interval?.low)).collect(),
-            highs: names.iter().map(|name| Some(at(name)?.interval?.high)).collect(),
+            values: keys.iter().map(|key| at(key).map(|point| point.y)).collect(),
+            lows: keys.iter().map(|key| Some(at(key)?.interval?.low)).collect(),
+            highs: keys.iter().map(|key| Some(at(key)?.interval?.high)).collect(),
         }
     };
     Chart { lines: lines.iter().map(line).collect(), x_names: shown(&names), ..Chart::default() }
@@ -275,12 +285,12 @@ fn shown(names: &[Level]) -> Vec<String> {
 /// A bar for each place and each combination of levels, a part for each result. What was published has bars of its own.
 fn of_parts(lines: Vec<FoundLine>, order: &[Level]) -> Chart {
     let places = names(&lines, order);
+    let by_name: Vec<BTreeMap<String, &FoundPoint>> = lines.iter().map(FoundLine::by_name).collect();
     let mut bars: Vec<String> = Vec::new();
     let mut parts: Vec<ChartLine> = Vec::new();
     for place in &places {
-        for line in &lines {
-            let found = line.points.iter().find(|point| point.place.level.by_value(place) == Ordering::Equal);
-            let Some(found) = found else { continue };
+        for (line, points) in lines.iter().zip(&by_name) {
+            let Some(found) = points.get(&name_key(place)) else { continue };
             let levels = line.levels.iter().map(Level::to_string);
             let bar: Vec<String> = std::iter::once(place.to_string()).chain(levels).collect();
             let bar = datapump::shown(bar.join(", ").as_bytes());

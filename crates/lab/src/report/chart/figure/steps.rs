@@ -3,7 +3,7 @@
 //! Must not know: which figure they are for.
 
 use super::FieldRow;
-use super::found::{FoundPoint, AxisPlace};
+use super::found::{AxisPlace, FoundPoint};
 use crate::report::summary::results::ResultReader;
 
 /// A distribution of more values is drawn by so many of them, at equal parts.

@@ -72,7 +72,10 @@ fn values(chart: &Chart) -> Vec<(String, Vec<Option<f64>>)> {
 fn lines_are_medians_over_a_factor_one_for_each_other_level_in_the_studys_order() {
     let found = chart("x = \"request_size\"\ny = [\"time\"]", &rows());
     assert_eq!(found.xs, [65536.0, 1_048_576.0]);
-    assert_eq!((found.x_kind, found.x_label.as_str(), found.y_label.as_str()), ("bytes", "request size", "time, ms"));
+    assert_eq!(
+        (found.x_kind, found.x_label.as_str(), found.y_label.as_str()),
+        ("bytes", "request size", "time, ms")
+    );
     assert_eq!(
         values(&found),
         [
@@ -87,14 +90,18 @@ fn lines_are_medians_over_a_factor_one_for_each_other_level_in_the_studys_order(
 fn a_figure_takes_the_runs_that_it_names_and_no_failed_one() {
     let mut all = rows();
     all.push(Row { outcome: "io".into(), ..row(&[("request_size", "1MiB"), ("engine", "uring")], 1) });
-    let found = chart("x = \"request_size\"\ny = [\"time\"]\nwhere = { engine = [\"uring\"] }\nlog = \"both\"", &all);
+    let found =
+        chart("x = \"request_size\"\ny = [\"time\"]\nwhere = { engine = [\"uring\"] }\nlog = \"both\"", &all);
     assert_eq!(values(&found), [("time".into(), vec![Some(4.0), Some(1.0)])]);
     assert!(found.is_log && found.y_is_log);
 }
 
 #[test]
 fn bars_have_names_and_parts_lie_upon_each_other() {
-    let found = chart("kind = \"bars\"\nx = \"engine\"\ny = [\"time\"]\nwhere = { request_size = [\"1MiB\"] }", &rows());
+    let found = chart(
+        "kind = \"bars\"\nx = \"engine\"\ny = [\"time\"]\nwhere = { request_size = [\"1MiB\"] }",
+        &rows(),
+    );
     assert_eq!(found.x_names, ["uring", "inline"], "in the study's order");
     assert_eq!(values(&found), [("time".into(), vec![Some(1.0), Some(2.0)])]);
     let parts = "kind = \"parts\"\nx = \"request_size\"\ny = [\n\
@@ -110,7 +117,8 @@ fn bars_have_names_and_parts_lie_upon_each_other() {
 
 #[test]
 fn a_heat_map_has_a_row_for_each_level_of_its_series() {
-    let found = chart("kind = \"heat\"\nx = \"request_size\"\ny = [\"time\"]\nseries = [\"engine\"]", &rows());
+    let found =
+        chart("kind = \"heat\"\nx = \"request_size\"\ny = [\"time\"]\nseries = [\"engine\"]", &rows());
     assert_eq!(found.x_names, ["64KiB", "1MiB"]);
     let labels: Vec<&str> = found.lines.iter().map(|line| line.label.as_str()).collect();
     assert_eq!(labels, ["uring", "inline"]);
@@ -122,20 +130,30 @@ fn with_frames(elapsed_ns: u64) -> Row {
         {"size": 1024, "us": 20.0},
         {"size": 8972},
     ]);
-    Row { achieved: BTreeMap::from([("frames".into(), frames)]), ..row(&[("request_size", "1MiB")], elapsed_ns) }
+    Row {
+        achieved: BTreeMap::from([("frames".into(), frames)]),
+        ..row(&[("request_size", "1MiB")], elapsed_ns)
+    }
 }
 
 #[test]
 fn lists_of_a_row_are_points_and_a_histogram_has_its_bins() {
     let field = |name: &str| {
-        format!("{{ name = \"{name}\", label = \"{name}\", unit = \"µs\", from = \"achieved.frames[*].{name}\" }}")
+        format!(
+            "{{ name = \"{name}\", label = \"{name}\", unit = \"µs\", from = \"achieved.frames[*].{name}\" }}"
+        )
     };
-    let found = chart(&format!("x = {}\ny = [{}]", field("size"), field("us")), &[with_frames(1), with_frames(2)]);
+    let found =
+        chart(&format!("x = {}\ny = [{}]", field("size"), field("us")), &[with_frames(1), with_frames(2)]);
     assert_eq!(found.xs, [64.0, 1024.0], "the last one has no value");
     assert_eq!(values(&found), [("us".into(), vec![Some(10.0), Some(20.0)])]);
-    let bins = "kind = \"histogram\"\ny = [{ name = \"h\", label = \"h\", unit = \"µs\", from = \"achieved.frames[0].histogram\" }]";
+    let bins = r#"kind = "histogram"
+y = [{ name = "h", label = "h", unit = "µs", from = "achieved.frames[0].histogram" }]"#;
     let found = chart(bins, &[with_frames(1)]);
-    assert_eq!((&found.xs[..], &values(&found)[0].1[..]), (&[1.0, 1.5, 2.0][..], &[Some(1.0), Some(0.0), Some(2.0)][..]));
+    assert_eq!(
+        (&found.xs[..], &values(&found)[0].1[..]),
+        (&[1.0, 1.5, 2.0][..], &[Some(1.0), Some(0.0), Some(2.0)][..])
+    );
 }
 
 #[test]
@@ -152,16 +170,20 @@ fn a_distribution_rises_to_one() {
 #[test]
 fn published_values_lie_beside_in_the_unit_of_the_axis() {
     let published = "x = \"request_size\"\ny = [\"cpu\"]\nwhere = { engine = [\"uring\"] }\nfit = \"cost\"\npublished = [\
-                     { table = \"datapump_table1_disk_source.csv\", x = \"request_size_bytes\", y = \"observed_ns_per_byte\", label = \"p\" },\
-                     { table = \"datapump_scalars.csv\", at = [65536], y = \"value\", where = { quantity = \"null_pump_cost\" }, label = \"s\", is_formula = true },\
+                     { table = \"datapump_table1_disk_source.csv\", x = \"request_size_bytes\", \
+                     y = \"observed_ns_per_byte\", label = \"p\" },\
+                     { table = \"datapump_scalars.csv\", at = [65536], y = \"value\", label = \"s\", \
+                     where = { quantity = \"null_pump_cost\" }, is_formula = true },\
                      ]";
     let found = chart(published, &rows());
-    let origins: Vec<(LineOrigin, usize)> = found
-        .lines
-        .iter()
-        .map(|line| (line.origin, line.values.iter().flatten().count()))
-        .collect();
-    let expected = [(LineOrigin::Measured, 2), (LineOrigin::Formula, 2), (LineOrigin::Published, 4), (LineOrigin::Formula, 1)];
+    let origins: Vec<(LineOrigin, usize)> =
+        found.lines.iter().map(|line| (line.origin, line.values.iter().flatten().count())).collect();
+    let expected = [
+        (LineOrigin::Measured, 2),
+        (LineOrigin::Formula, 2),
+        (LineOrigin::Published, 4),
+        (LineOrigin::Formula, 1),
+    ];
     assert_eq!(origins, expected, "measured, its fit, the table, the one value");
     assert_eq!(found.fits.len(), 1, "{:?}", found.notes);
     assert!(found.fits[0].words.contains("Cb "), "{:?}", found.fits);
@@ -193,12 +215,19 @@ fn a_study_says_what_is_wrong_with_a_figure() {
         ("x = \"engine\"\ny = [\"time\"]\nkind = \"heat\"", "one factor in series"),
         ("y = [\"time\"]\nx = \"engine\"\nkind = \"histogram\"", "have no x"),
         ("x = \"engine\"\ny = [\"time\"]\nseries = [\"colour\"]", "no factor 'colour'"),
-        ("x = \"engine\"\ny = [\"time\"]\npublished = [{ table = \"none.csv\", x = \"a\", y = \"b\", label = \"l\" }]", "none.csv"),
         (
-            "x = \"engine\"\ny = [\"time\"]\npublished = [{ table = \"ref_bdp.csv\", x = \"case\", y = \"speed\", label = \"l\" }]",
+            "x = \"engine\"\ny = [\"time\"]\npublished = [{ table = \"none.csv\", x = \"a\", y = \"b\", label = \"l\" }]",
+            "none.csv",
+        ),
+        (
+            "x = \"engine\"\ny = [\"time\"]\n\
+             published = [{ table = \"ref_bdp.csv\", x = \"case\", y = \"speed\", label = \"l\" }]",
             "no column 'speed'",
         ),
-        ("x = \"engine\"\ny = [\"time\"]\npublished = [{ table = \"ref_bdp.csv\", y = \"rtt_ms\", label = \"l\" }]", "either x or at"),
+        (
+            "x = \"engine\"\ny = [\"time\"]\npublished = [{ table = \"ref_bdp.csv\", y = \"rtt_ms\", label = \"l\" }]",
+            "either x or at",
+        ),
     ] {
         let text = format!("{STUDY}\n[[figure]]\nname = \"f\"\ntitle = \"F\"\n{figure}\n");
         let wrong = Study::parse("s.toml", &text, &Changes::default()).expect_err(figure).to_string();
