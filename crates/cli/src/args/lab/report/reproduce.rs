@@ -25,7 +25,8 @@ pub struct LabReproduceArguments {
     /// Default: off.
     ///
     /// Example: pump lab reproduce --list
-    #[arg(long, help_heading = WHAT)]
+    #[arg(long, env = "PUMP_LIST", help_heading = WHAT)]
+    #[arg(action = ArgAction::SetTrue, value_parser = BoolishValueParser::new())]
     pub list: bool,
 
     /// The small form of every study: to see the page, not to measure
