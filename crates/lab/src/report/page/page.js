@@ -77,7 +77,7 @@
       : (_, least, most) => [least - (most - least) * 0.02, most + (most - least) * 0.02];
     const steps = chart.kind !== "lines";
     const line = ({ label, origin }, at) => ({
-      label,
+      label: origin === "measured" ? label : `${label} (${origin})`,
       stroke: colour(chart, at),
       width: strokes[origin][0],
       dash: strokes[origin][1],
