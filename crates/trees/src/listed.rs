@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Of a name without a kind nothing can be requested again.
+    /// A name without a kind cannot be requested again.
     #[test]
     fn a_name_that_waits_holds_nothing_of_its_listing() {
         for (kind, holders) in [(Some(FileKind::Regular), 1), (None, 2)] {

@@ -21,7 +21,7 @@ pub use knee::{KNEE_SHARE, KneePlace, knee_place};
 /// leave 8 beyond each end.
 const RESAMPLES: usize = 2000;
 
-/// Of more values the interval is that of ranks: resamples of a million take minutes.
+/// More values have the interval of their ranks: resamples of a million take minutes.
 const RESAMPLED_MAX: usize = 10_000;
 /// 95 % of a normal distribution lie within so many deviations.
 const DEVIATE_TWO_SIDED: f64 = 1.96;

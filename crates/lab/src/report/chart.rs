@@ -173,7 +173,7 @@ fn with_unit(label: &str, unit: &str) -> String {
 
 impl AxisUnit<'_> {
     /// Times are shown in the unit of the largest one.
-    fn of(unit: &str, largest: f64) -> AxisUnit<'_> {
+    fn from_largest(unit: &str, largest: f64) -> AxisUnit<'_> {
         match unit {
             "ns" if largest >= 1e9 => AxisUnit { name: "s", scale: 1e-9 },
             "ns" if largest >= 1e6 => AxisUnit { name: "ms", scale: 1e-6 },

@@ -152,7 +152,7 @@ impl WrittenDocument<'_> {
                 match found.forecasts.iter().find(|stored| stored.cost.component == figure.name) {
                     Some(stored) => {
                         chart.add_forecast(&stored.cost);
-                        chart.notes.push(stored.words());
+                        chart.notes.push(stored.message());
                     }
                     None => chart.notes.push(NO_FORECAST.into()),
                 }

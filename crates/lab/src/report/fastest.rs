@@ -38,7 +38,9 @@ pub(super) fn fastest_lines(study: &StudySummary) -> Vec<String> {
         .filter(|name| *name != SOAKER)
         .partition(|name| WAYS.contains(&name.as_str()));
     let mut cases = BTreeMap::<Vec<Option<&Level>>, Vec<&CellSummary>>::new();
-    for cell in study.cells.iter().filter(|cell| cell.median("bandwidth").is_some() && !is_soaked(cell)) {
+    for cell in
+        study.cells.iter().filter(|cell| cell.median("bandwidth").is_some() && !is_soaked(&cell.asked))
+    {
         cases.entry(given.iter().map(|name| cell.asked.get(*name)).collect()).or_default().push(cell);
     }
     let cases = cases.values().filter(|cells| cells.len() > 1).take(CASES_MAX);

@@ -36,7 +36,7 @@ pub fn read(path: &Path, bytes: &[u8]) -> anyhow::Result<Vec<Value>> {
 /// Adds one.
 pub fn add(html: &mut Html, charts: &mut Vec<Chart>, name: &str, report: &Value) {
     html.heading(2, &format!("A copy: {name}"));
-    html.paragraph(&words(report));
+    html.paragraph(&message(report));
     for chart in [waits(report), cpu(report), bill(report)].into_iter().flatten() {
         add_figure(html, charts, chart);
     }
@@ -45,7 +45,7 @@ pub fn add(html: &mut Html, charts: &mut Vec<Chart>, name: &str, report: &Value)
     html.folded("The whole report", inside);
 }
 
-fn words(report: &Value) -> String {
+fn message(report: &Value) -> String {
     let number = |name: &str| report[name].as_f64().unwrap_or(0.0);
     let (bytes, elapsed_ns) = (number("bytes"), number("elapsed_ns"));
     let rate = if elapsed_ns > 0.0 {

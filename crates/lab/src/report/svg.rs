@@ -7,9 +7,9 @@ mod axis;
 mod data;
 mod description;
 mod draw;
+pub(in crate::report) mod labels;
 mod legend;
 mod marks;
-pub(in crate::report) mod words;
 
 use kuva::backend::svg::SvgBackend;
 use kuva::render::render::{Primitive, Scene, TextAnchor};
@@ -18,8 +18,8 @@ use crate::report::chart::Chart;
 use crate::report::page::html::text;
 use data::DrawnChart;
 use draw::WIDTH;
+use labels::{cut, literal};
 use marks::{BACKGROUND, INK};
-use words::{cut, literal};
 
 /// The style of a drawing. All drawings have this one, so that the policy of a page can name its sum; inside of HTML it
 /// holds for the whole page, and therefore names the class of drawings everywhere.

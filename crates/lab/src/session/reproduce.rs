@@ -39,7 +39,7 @@ pub struct ReproduceArguments {
     pub out: PathBuf,
     /// The folder for the files that are moved; `out` by default.
     pub folder: Option<PathBuf>,
-    /// The program that `{pump}` stands for in commands; this program's own file by default.
+    /// The program of `{pump}` in commands; this program's own file by default.
     pub pump: Option<PathBuf>,
     /// The build of this program, as rows have it.
     pub build: Option<String>,
@@ -96,8 +96,8 @@ pub fn documents() -> Vec<ListedDocument> {
 
 fn listed(document: &Document, quick: bool) -> ListedDocument {
     let studies = document.parts.iter().filter_map(|part| part.study(quick).ok()?);
-    let lengths: Vec<StudyLength> = studies.map(|study| StudyLength::of(&study)).collect();
-    let needs = document.parts.iter().flat_map(|part| &part.needs).map(|need| need.words());
+    let lengths: Vec<StudyLength> = studies.map(|study| StudyLength::from_study(&study)).collect();
+    let needs = document.parts.iter().flat_map(|part| &part.needs).map(|need| need.name());
     let mut needs: Vec<&'static str> = needs.collect();
     needs.sort_unstable();
     needs.dedup();

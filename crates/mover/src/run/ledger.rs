@@ -51,7 +51,7 @@ pub struct Tally {
     pub doubt_bytes: u64,
     /// Devices of sources and targets. No device counts as a source's where memory had most of what was moved.
     pub source_devices: BTreeSet<u64>,
-    /// Of one of them nobody counts what is read from storage.
+    /// Reads of one of them from storage are not counted.
     pub has_uncounted_reads: bool,
     pub target_devices: BTreeSet<u64>,
     /// A source, or a target, is a pipe.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use self::beside::published_lines;
 pub use self::fitted::ChartFit;
 use self::found::{AxisPlace, FactorOrders, FoundLine, FoundPoint};
-use super::{Chart, ChartKind, LineOrigin, is_by_soaker};
+use super::{Chart, ChartKind, LineOrigin, is_by_soaker, is_soaked};
 use crate::report::summary::results::ResultReader;
 use crate::row::Row;
 use crate::study::{BINARY, FigureValue, Level, SOAKER, Study, StudyFigure, StudyResult};
@@ -129,7 +129,7 @@ impl<'study> FigureOfStudy<'study> {
 
     /// Whether one of the results is found in runs with the soaker as in this one, or in those without.
     fn is_drawn(&self, row: &Row) -> bool {
-        self.drawn.iter().any(|drawn| self.takes_soaked(drawn) || !is_soaked(row))
+        self.drawn.iter().any(|drawn| self.takes_soaked(drawn) || !is_soaked(&row.asked))
     }
 
     /// With the soaker a run is not as fast, and without it there is no CPU time by it.
@@ -174,7 +174,7 @@ impl<'study> FigureOfStudy<'study> {
             let Some(y) = ResultReader::new(&drawn.result) else { continue };
             let by_soaker = self.takes_soaked(drawn);
             for line in found::by_levels(rows, &series, &self.orders) {
-                let rows = line.rows.iter().copied().filter(|row| by_soaker || !is_soaked(row.row));
+                let rows = line.rows.iter().copied().filter(|row| by_soaker || !is_soaked(&row.row.asked));
                 let rows: Vec<&FieldRow<'_>> = rows.collect();
                 let points = match self.figure.kind {
                     ChartKind::Histogram => steps::histogram(&rows, &y),
@@ -269,11 +269,6 @@ impl<'study> FigureOfStudy<'study> {
         };
         found::AxisWords { x_label: x.0, x_unit: x.1, y_label, y_unit, names_results: several, order }
     }
-}
-
-/// With the soaker on.
-fn is_soaked(row: &Row) -> bool {
-    row.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off")
 }
 
 /// Why rows are not drawn in one figure.

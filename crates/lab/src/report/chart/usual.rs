@@ -40,12 +40,13 @@ fn drawn_results(study: &StudySummary) -> Vec<&StudyResult> {
 fn of_factor(study: &StudySummary, factor: &str, result: &StudyResult) -> Option<Chart> {
     let others: Vec<&String> = study.varied().into_iter().filter(|name| *name != factor).collect();
     let medians = study.cells.iter().filter_map(|cell| cell.median(&result.name));
-    let unit = AxisUnit::of(&result.unit, medians.fold(0.0, f64::max));
+    let unit = AxisUnit::from_largest(&result.unit, medians.fold(0.0, f64::max));
     let quantity = |cell: &CellSummary| cell.asked.get(factor).and_then(Level::quantity);
     let largest = study.cells.iter().filter_map(quantity).map(|x| x.value).fold(0.0, f64::max);
-    let x_unit = AxisUnit::of(study.cells.iter().find_map(quantity).map_or("", |x| x.unit), largest);
+    let x_unit =
+        AxisUnit::from_largest(study.cells.iter().find_map(quantity).map_or("", |x| x.unit), largest);
     let mut lines: BTreeMap<Vec<&Level>, Vec<ChartPoint>> = BTreeMap::new();
-    for cell in study.cells.iter().filter(|cell| is_by_soaker(result) || !is_soaked(cell)) {
+    for cell in study.cells.iter().filter(|cell| is_by_soaker(result) || !is_soaked(&cell.asked)) {
         let sample = cell.results.get(&result.name);
         let Some((sample, x)) = sample.zip(quantity(cell)) else { continue };
         let scaled = |interval: Interval| Interval {
@@ -79,6 +80,6 @@ fn is_numeric(study: &StudySummary, factor: &str) -> bool {
 }
 
 /// With the soaker a run is not as fast.
-pub(in crate::report) fn is_soaked(cell: &CellSummary) -> bool {
-    cell.asked.get(SOAKER).is_some_and(|level| level.to_string() != "off")
+pub(in crate::report) fn is_soaked(asked: &BTreeMap<String, Level>) -> bool {
+    asked.get(SOAKER).is_some_and(|level| level.to_string() != "off")
 }

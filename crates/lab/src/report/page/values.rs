@@ -4,7 +4,7 @@
 
 use super::html::Html;
 use crate::report::chart::Chart;
-use crate::report::svg::words::{bytes, figures};
+use crate::report::svg::labels::{bytes, figures};
 
 /// More of them are in the rows.
 const PLACES_MAX: usize = 2000;

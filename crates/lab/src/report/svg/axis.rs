@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kuva::prelude::TickFormat;
 use kuva::render::render_utils::compute_tick_step;
 
-use super::words;
+use super::labels;
 
 /// Smaller and larger values overflow when they are added up or divided.
 const DRAWABLE: std::ops::RangeInclusive<f64> = 1e-200..=1e200;
@@ -189,19 +189,19 @@ impl SvgAxis {
             AxisScale::Linear => self.step * self.unit / 10.0,
             AxisScale::Powers(_) => value.abs() / 1e3,
         };
-        if self.is_bytes { words::bytes(value, resolution) } else { words::number(value, resolution) }
+        if self.is_bytes { labels::bytes(value, resolution) } else { labels::number(value, resolution) }
     }
 
     /// A value in words by itself.
-    pub fn words(&self, value: f64) -> String {
-        if self.is_bytes { words::bytes(value, value.abs() / 1e3) } else { words::figures(value) }
+    pub fn tick_label(&self, value: f64) -> String {
+        if self.is_bytes { labels::bytes(value, value.abs() / 1e3) } else { labels::figures(value) }
     }
 
     /// The value of a cell in words: with three figures, or as many as its difference from others needs.
     pub fn cell_words(&self, value: f64) -> String {
         let span = (self.value(self.high) - self.value(self.low)).abs();
         let own = value.abs() / 100.0;
-        words::number(value, if span > 0.0 { own.min(span / 50.0) } else { own })
+        labels::number(value, if span > 0.0 { own.min(span / 50.0) } else { own })
     }
 
     /// The words of ticks for kuva, which has places.

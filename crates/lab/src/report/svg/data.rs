@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::axis::{AxisOptions, SvgAxis, is_drawable};
-use super::words;
+use super::labels;
 use crate::report::chart::thin::joined;
 use crate::report::chart::{Chart, ChartKind, ChartLine, LineOrigin};
 
@@ -102,8 +102,8 @@ impl DrawnChart {
     /// A place on the first axis in words.
     pub fn x_words(&self, at: usize) -> String {
         match self.names.get(at) {
-            Some(name) => words::cut(name, words::LABEL_LETTERS_MAX),
-            None => self.xs.get(at).map_or(String::new(), |x| self.across.words(*x)),
+            Some(name) => labels::cut(name, labels::LABEL_LETTERS_MAX),
+            None => self.xs.get(at).map_or(String::new(), |x| self.across.tick_label(*x)),
         }
     }
 }
@@ -127,7 +127,7 @@ impl<'chart> ChartReading<'chart> {
     fn names(&self) -> Vec<String> {
         let name = |at: &usize| match self.chart.x_names.get(*at) {
             Some(name) => name.clone(),
-            None => words::figures(self.chart.xs.get(*at).copied().unwrap_or_default()),
+            None => labels::figures(self.chart.xs.get(*at).copied().unwrap_or_default()),
         };
         if self.has_names { self.places.iter().map(name).collect() } else { Vec::new() }
     }

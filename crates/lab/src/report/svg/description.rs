@@ -3,7 +3,7 @@
 //! Must not know: how it is drawn.
 
 use super::data::{DrawnChart, DrawnLine};
-use super::words::{self, cut, figures};
+use super::labels::{self, cut, figures};
 use crate::report::chart::{Chart, ChartKind};
 
 /// The axes, the number of lines, the first, last, least and largest value of each, and the notes.
@@ -37,7 +37,7 @@ fn axes(chart: &Chart, drawn: &DrawnChart) -> String {
     };
     let named = |label: &str| match label {
         "" => "values".into(),
-        label => cut(label, words::LABEL_LETTERS_MAX),
+        label => cut(label, labels::LABEL_LETTERS_MAX),
     };
     let log = |is_log: bool| if is_log { ", logarithmic" } else { "" };
     let last = drawn.xs.len().saturating_sub(1);
@@ -53,18 +53,18 @@ fn axes(chart: &Chart, drawn: &DrawnChart) -> String {
         named(&chart.x_label),
         log(drawn.across.is_log()),
         named(&chart.y_label),
-        drawn.upright.words(low),
-        drawn.upright.words(high),
+        drawn.upright.tick_label(low),
+        drawn.upright.tick_label(high),
         log(drawn.upright.is_log())
     )
 }
 
 fn of_line(drawn: &DrawnChart, line: &DrawnLine, at: usize) -> String {
-    let mut label = cut(&line.label, words::LABEL_LETTERS_MAX);
+    let mut label = cut(&line.label, labels::LABEL_LETTERS_MAX);
     if label.is_empty() {
         label = format!("line {}", at + 1);
     }
-    let origin = match words::origin(line.origin) {
+    let origin = match labels::origin(line.origin) {
         "" => "measured",
         origin => origin,
     };

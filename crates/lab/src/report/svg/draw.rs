@@ -11,8 +11,8 @@ use kuva::render::render::{Primitive, Scene, TextAnchor};
 
 use super::axis::SvgAxis;
 use super::data::{DrawnChart, DrawnLine};
+use super::labels::{self, literal};
 use super::marks::{self, AXIS, BACKGROUND, GRID, INK};
-use super::words::{self, literal};
 use crate::report::chart::{Chart, ChartKind, LineOrigin};
 
 /// The width of the paper.
@@ -86,7 +86,7 @@ fn layout(chart: &Chart, drawn: &DrawnChart) -> Layout {
         layout = layout.with_title(literal(&chart.title, 3 * TITLE_LETTERS)).with_title_wrap(TITLE_LETTERS);
     }
     if !chart.x_label.is_empty() {
-        layout = layout.with_x_label(literal(&chart.x_label, words::LABEL_LETTERS_MAX * 3 / 4));
+        layout = layout.with_x_label(literal(&chart.x_label, labels::LABEL_LETTERS_MAX * 3 / 4));
     }
     if drawn.names.is_empty() {
         layout = layout.with_x_tick_step(across.step).with_x_tick_format(across.tick_format());
@@ -109,7 +109,7 @@ fn with_names(layout: Layout, names: &[String]) -> Layout {
     let font = f64::from(FONT);
     let room = (WIDTH - 120.0) / names.len() as f64;
     let names: Vec<String> = names.iter().map(|name| literal(name, NAME_LETTERS_MAX)).collect();
-    let widest = names.iter().map(|name| words::width(name, font)).fold(0.0, f64::max);
+    let widest = names.iter().map(|name| labels::width(name, font)).fold(0.0, f64::max);
     if widest + font <= room {
         return layout.with_x_categories(names);
     }
@@ -267,7 +267,7 @@ fn add_cell_words(scene: &mut Scene, computed: &ComputedLayout, drawn: &DrawnCha
     });
     for (row, column, value) in cells {
         let content = value.map_or("–".into(), |value| upright.cell_words(value));
-        if height < font + 2.0 || words::width(&content, font) > width {
+        if height < font + 2.0 || labels::width(&content, font) > width {
             continue;
         }
         let place = value.and_then(|value| upright.place(value));

@@ -7,8 +7,8 @@ use kuva::render::render_utils::wrap_text;
 
 use super::data::{DrawnChart, DrawnLine};
 use super::draw::{self, FONT, WIDTH};
+use super::labels::{self, literal};
 use super::marks::{self, BACKGROUND};
-use super::words::{self, literal};
 use crate::report::chart::{Chart, ChartKind};
 
 const LEFT: f64 = 24.0;
@@ -46,7 +46,7 @@ enum LegendSample<'chart> {
 pub fn add(scene: &mut Scene, chart: &Chart, drawn: &DrawnChart) {
     let entries = entries(chart, drawn);
     let text = WIDTH - LEFT - SAMPLE_WIDTH;
-    let widest = entries.iter().map(|entry| words::width(&entry.words, f64::from(FONT))).fold(0.0, f64::max);
+    let widest = entries.iter().map(|entry| labels::width(&entry.words, f64::from(FONT))).fold(0.0, f64::max);
     let column = (SAMPLE_WIDTH + widest + BETWEEN).min(text);
     let columns = ((WIDTH - LEFT) / column).floor().max(1.0) as usize;
     scene.height += ABOVE;
@@ -64,7 +64,7 @@ pub fn add(scene: &mut Scene, chart: &Chart, drawn: &DrawnChart) {
 /// Adds sentences.
 pub fn add_notes(scene: &mut Scene, notes: &[String]) {
     let lines = notes.iter().take(NOTES_MAX).flat_map(|note| {
-        let lines = wrap_text(&words::cut(note, NOTE_LETTERS * NOTE_LINES_MAX), NOTE_LETTERS);
+        let lines = wrap_text(&labels::cut(note, NOTE_LETTERS * NOTE_LINES_MAX), NOTE_LETTERS);
         lines.into_iter().take(NOTE_LINES_MAX)
     });
     for line in lines.collect::<Vec<_>>() {
@@ -87,8 +87,8 @@ fn entries<'chart>(chart: &Chart, drawn: &'chart DrawnChart) -> Vec<LegendEntry<
     };
     let lines = drawn.lines.iter().filter(|_| is_needed);
     let entry = |line: &'chart DrawnLine| {
-        let label = words::cut(&line.label, words::LABEL_LETTERS_MAX - 12);
-        let words = match words::origin(line.origin) {
+        let label = labels::cut(&line.label, labels::LABEL_LETTERS_MAX - 12);
+        let words = match labels::origin(line.origin) {
             "" => label,
             origin => format!("{label} ({origin})"),
         };
@@ -100,7 +100,7 @@ fn entries<'chart>(chart: &Chart, drawn: &'chart DrawnChart) -> Vec<LegendEntry<
 fn heat_entries<'chart>(chart: &Chart, drawn: &DrawnChart) -> Vec<LegendEntry<'chart>> {
     let scale = &drawn.upright;
     let count = if scale.low == scale.high { 1 } else { COLOURS_NAMED };
-    let heading = LegendEntry { words: words::cut(&chart.y_label, 40), sample: LegendSample::Nothing };
+    let heading = LegendEntry { words: labels::cut(&chart.y_label, 40), sample: LegendSample::Nothing };
     let named = (0..count).map(|at| {
         let part = at as f64 / (COLOURS_NAMED - 1) as f64;
         let value = scale.value(scale.low + part * (scale.high - scale.low));

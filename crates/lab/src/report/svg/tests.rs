@@ -5,7 +5,7 @@ mod examples;
 use proptest::prelude::*;
 
 use super::axis::{AxisOptions, SvgAxis};
-use super::words::{bytes, figures, number};
+use super::labels::{bytes, figures, number};
 use super::*;
 use crate::report::chart::{ChartKind, ChartLine, LineOrigin};
 use examples::{HOSTILE, examples, line, names, sizes, with_intervals};

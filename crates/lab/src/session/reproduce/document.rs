@@ -123,7 +123,7 @@ pub enum PartNeed {
 
 impl PartNeed {
     /// In a sentence.
-    pub fn words(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             PartNeed::Root => "root",
         }
@@ -237,7 +237,7 @@ impl DocumentPart {
 
     /// Needs of its runs that are not met.
     pub fn unmet(&self) -> Vec<&'static str> {
-        self.needs.iter().filter(|need| !need.is_met()).map(|need| need.words()).collect()
+        self.needs.iter().filter(|need| !need.is_met()).map(|need| need.name()).collect()
     }
 }
 

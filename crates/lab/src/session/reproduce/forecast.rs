@@ -51,7 +51,7 @@ impl StoredForecast {
     }
 
     /// In a sentence.
-    pub fn words(&self) -> String {
+    pub fn message(&self) -> String {
         let of: Vec<&str> = self.of.iter().map(|part| part.component.as_str()).collect();
         format!(
             "forecast of {}, written down at {} before the first run (digest {:.16})",

@@ -32,7 +32,7 @@ pub(crate) struct StudyLength {
 }
 
 impl StudyLength {
-    pub fn of(study: &Study) -> StudyLength {
+    pub fn from_study(study: &Study) -> StudyLength {
         let runs = study.runs(&study.cells()).len();
         let seconds = study.run_takes.map(|each| each.as_secs_f64() * runs as f64);
         StudyLength { runs, may_end_early: study.stop.is_some(), seconds }
@@ -42,7 +42,7 @@ impl StudyLength {
 impl ListedStudy {
     pub(crate) fn from_built_in(&BuiltIn { question, name, text }: &BuiltIn) -> Option<ListedStudy> {
         let study = Study::parse(name, text, &Changes::default()).ok()?;
-        let length = StudyLength::of(&study);
+        let length = StudyLength::from_study(&study);
         let StudyLength { runs, may_end_early, seconds } = length;
         Some(ListedStudy { question, name, runs, may_end_early, seconds, title: study.title })
     }

@@ -35,7 +35,7 @@ pub fn reproduce(arguments: &LabReproduceArguments, output: &Output) -> i32 {
         Ok(done) => {
             let is_whole = done.failed_runs == 0 && done.not_run.is_empty();
             let status = if is_whole { Status::Done } else { Status::Partial };
-            print_figures(&[EventLine::Reproduced(&done)], &words(&done), status, output)
+            print_figures(&[EventLine::Reproduced(&done)], &message(&done), status, output)
         }
         Err(error) if asked.stop.load(Ordering::Relaxed) => refuse(&error, Status::Interrupted, output),
         Err(error) => refuse(&error, Status::Failed, output),
@@ -58,7 +58,7 @@ fn list(output: &Output) -> i32 {
     print_figures(&events, &words, Status::Done, output)
 }
 
-fn words(done: &Reproduced) -> String {
+fn message(done: &Reproduced) -> String {
     let Reproduced { page, parts, figures, runs, failed_runs, not_run, .. } = done;
     let not_run: String = not_run.iter().map(|words| format!("not run: {words}\n")).collect();
     format!("{page}: {parts} parts, {figures} figures, {runs} runs ({failed_runs} failed)\n{not_run}")

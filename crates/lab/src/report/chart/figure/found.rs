@@ -178,11 +178,13 @@ pub(super) fn chart(figure: &StudyFigure, mut lines: Vec<FoundLine>, words: &Axi
     }
     lines.retain(|line| !line.points.is_empty());
     let points = || lines.iter().flat_map(|line| &line.points);
-    let y_unit = AxisUnit::of(&words.y_unit, points().map(|point| point.y.abs()).fold(0.0, f64::max));
+    let y_unit =
+        AxisUnit::from_largest(&words.y_unit, points().map(|point| point.y.abs()).fold(0.0, f64::max));
     let own_unit = points().map(|point| point.place.unit).find(|unit| !unit.is_empty());
     let x_unit = if words.x_unit.is_empty() { own_unit.unwrap_or("") } else { &words.x_unit };
     let is_size = x_unit == "bytes";
-    let x_unit = AxisUnit::of(x_unit, points().map(|point| point.place.x.abs()).fold(0.0, f64::max));
+    let x_unit =
+        AxisUnit::from_largest(x_unit, points().map(|point| point.place.x.abs()).fold(0.0, f64::max));
     for point in lines.iter_mut().flat_map(|line| &mut line.points) {
         point.y *= y_unit.scale;
         point.place.x *= x_unit.scale;
@@ -245,7 +247,7 @@ fn names(lines: &[FoundLine], order: &[Level]) -> Vec<Level> {
     names
 }
 
-/// The same for all ways to write a value: 64KiB and 65536.
+/// A key of a value, however it is written: 64KiB or 65536.
 fn name_key(level: &Level) -> String {
     level.value().map_or_else(|| level.to_string(), |value| value.to_string())
 }

@@ -50,7 +50,7 @@ pub fn examples() -> Vec<(&'static str, Chart)> {
     [lines(), bars(), steps(), vec![("heat", heat())], odd()].concat()
 }
 
-fn of(origin: LineOrigin, label: &str, values: &[f64]) -> ChartLine {
+fn line_from(origin: LineOrigin, label: &str, values: &[f64]) -> ChartLine {
     ChartLine { origin, ..line(label, values) }
 }
 
@@ -66,9 +66,9 @@ fn lines() -> Vec<(&'static str, Chart)> {
     let origins = sizes(vec![
         pump(),
         cp(),
-        of(LineOrigin::Published, "command cp", &[200.0, 640.0, 1300.0]),
-        of(LineOrigin::Formula, "1 / (a + b / x)", &[250.0, 800.0, 1400.0]),
-        of(LineOrigin::Forecast, "command pump, engine uring", &[400.0, 1000.0, 1500.0]),
+        line_from(LineOrigin::Published, "command cp", &[200.0, 640.0, 1300.0]),
+        line_from(LineOrigin::Formula, "1 / (a + b / x)", &[250.0, 800.0, 1400.0]),
+        line_from(LineOrigin::Forecast, "command pump, engine uring", &[400.0, 1000.0, 1500.0]),
     ]);
     let many = (0..40_u32).map(|at| {
         let label = format!("command number {at}, engine uring, depth {}", at % 7);
@@ -104,7 +104,7 @@ fn lines() -> Vec<(&'static str, Chart)> {
 }
 
 fn bars() -> Vec<(&'static str, Chart)> {
-    let lines = || vec![pump(), cp(), of(LineOrigin::Published, "a table", &[300.0, 500.0, 1200.0])];
+    let lines = || vec![pump(), cp(), line_from(LineOrigin::Published, "a table", &[300.0, 500.0, 1200.0])];
     let parts = vec![
         line("waiting for the source", &[1.0, 2.0, 3.0]),
         line("computing", &[2.0, 1.0, 0.5]),
