@@ -141,13 +141,17 @@ impl<'chart> ChartReading<'chart> {
 
     fn line(&self, line: &ChartLine) -> DrawnLine {
         let at = |values: &[Option<f64>], at: usize| values.get(at).copied().flatten();
-        let value = |place: &usize| at(&line.values, *place).filter(|it| is_drawable(*it, self.is_y_log));
+        // Parts are added up: the sum of all lines must have a place, too.
+        let lines = if self.chart.kind == ChartKind::Parts { self.chart.lines.len() as f64 } else { 1.0 };
+        let has_place =
+            |value: &f64| is_drawable(*value, self.is_y_log) && is_drawable(*value * lines, self.is_y_log);
+        let value = |place: &usize| at(&line.values, *place).filter(has_place);
         let interval = |place: &usize| {
             let (low, high) = (at(&line.lows, *place)?, at(&line.highs, *place)?);
             // The lower end may lie below the least place of a logarithmic axis: it is drawn to the axis.
             let (low, high) = (low.min(high), low.max(high));
-            let has_place = is_drawable(low, false) && is_drawable(high, self.is_y_log);
-            has_place.then_some([low, high])
+            let is_drawn = is_drawable(low, false) && is_drawable(high, self.is_y_log);
+            is_drawn.then_some([low, high])
         };
         DrawnLine {
             label: line.label.clone(),
